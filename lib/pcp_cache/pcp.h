@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * pcp_cache: per-lcore page caches over a pagepool zone.
+ *
+ * An lcore owns, per order, two magazines of page addresses: the loaded one, which every call pops
+ * from or pushes to, and the previous one, always full or empty. Whole magazines move through the
+ * zone's depot, so hundreds of pages change hands for the price of one exchange.
+ *
+ * Exclusion is asymmetric, as the kernel's softirq rule is: the owner publishes by plain stores
+ * that it is inside a call (BUSY in the list's state word) or a section (nest), and looks at one
+ * word, `attention`. Whoever wants the pages of another lcore's cache sets CLAIMED there, pays for
+ * a membarrier, and takes the cache only if its owner is in neither.
+ *
+ *	handle calls    pcp_*            the caller has its lcore's struct pcp in hand
+ *	nested calls    pcp_*_nested     the same, inside pcp_bh_disable() .. pcp_bh_enable()
+ *	public calls    pcp_cache_*      find the caller's cache; any thread
+ *	handler calls   pcp_handler_*    from signal handlers
+ *
+ * Threads: a struct pcp is its lcore's alone; everything else may be called by any thread. Inside a
+ * section nothing may block. Allocation calls return NULL, or -ENOMEM, only when every page of the
+ * zone is in use, in the hands of an lcore inside a section, or below the watermark.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_common.h>
+#include <rte_lcore.h>
+
+#include <pagepool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PCP_MAX_ORDER 3   /* larger blocks are not cached */
+#define PCP_BATCH_MAX 256 /* pages per magazine, at most */
+
+enum pcp_mode {
+	PCP_MODE_BH,   /* sections by plain stores; others take the cache by claim and membarrier */
+	PCP_MODE_SPIN, /* a try-lock per call or section; on failure the zone */
+	PCP_MODE_BYPASS, /* as bh, but sections keep off the cache: the regression of Linux 4.11-rc
+			  */
+	PCP_MODE_NONE,   /* no exclusion: to be shown corrupting; never use it */
+};
+
+/* Page addresses on their way between lcores. The header's line is touched at exchanges only. */
+struct pcp_magazine {
+	struct pcp_magazine *next, *prev; /* in a depot list */
+	uint32_t count;                   /* valid while in the depot */
+	void *page[] __rte_cache_aligned;
+} __rte_cache_aligned;
+
+/*
+ * The state word of a list: pages in the loaded magazine, whether the owner is inside a single
+ * call, and allocations since the last exchange. One word, so that counting costs no store of its
+ * own; frees follow from the counts.
+ */
+#define PCP_STATE_COUNT UINT64_C(0x7fff)
+#define PCP_STATE_BUSY  UINT64_C(0x8000)
+#define PCP_STATE_ALLOC UINT64_C(0x10000)
+
+struct pcp_list {
+	uint64_t state;
+	struct pcp_magazine *loaded;
+	struct pcp_magazine *previous;
+	uint32_t capacity;       /* of the loaded magazine; 0 while parked */
+	uint32_t previous_count; /* pages in `previous`: 0 or all */
+	uint32_t parked;         /* pages in `loaded` while the list must look empty to its owner */
+};
+
+/* Bits of pcp.attention: why a call may not take the fast path. */
+enum pcp_attention {
+	PCP_ATTENTION_CLAIMED = 1u << 0, /* another thread holds this cache */
+	PCP_ATTENTION_DRAIN = 1u << 1,   /* give the pages to the depot when outside sections */
+	PCP_ATTENTION_OFFLINE = 1u << 2, /* has no magazines yet */
+	PCP_ATTENTION_MODE = 1u << 3,    /* the mode needs the slow entry */
+};
+
+struct pcp_order_stats {
+	uint64_t allocs;      /* folded out of the state word */
+	uint64_t pages_in;    /* by exchange or refill */
+	uint64_t pages_out;   /* by exchange, flush or theft */
+	uint64_t zone_allocs; /* blocks taken past the cache */
+	uint64_t zone_frees;
+};
+
+/* One lcore's cache. All that a call at order 0 touches lies in the first line. */
+struct pcp {
+	uint32_t nest;      /* sections the owner is in; written by the owner alone */
+	uint32_t attention; /* pcp_attention bits; written by anybody */
+	uint32_t lcore_id;
+	uint32_t owner_pid; /* claims work inside one process only */
+	struct pcp_cache *cache;
+	struct pcp_list list[PCP_MAX_ORDER + 1];
+	struct pp_lock lock; /* PCP_MODE_SPIN only */
+	uint32_t locked;     /* the section holds `lock` */
+	struct pcp_order_stats stats[PCP_MAX_ORDER + 1];
+	uint64_t reentered; /* calls from a handler that interrupted another one */
+} __rte_cache_aligned;
+
+static_assert(offsetof(struct pcp, list[1]) == RTE_CACHE_LINE_SIZE, "order 0 must touch one line");
+
+/* Opaque but for the lcores' caches, which the public calls index. */
+struct pcp_cache {
+	struct pcp pcp[RTE_MAX_LCORE];
+};
+
+/* ---- caches of a zone ---- */
+
+struct pcp_config {
+	enum pcp_mode mode;
+	uint32_t batch;     /* pages per order-0 magazine; 0: min(256, pages / (8 x lcores)) */
+	uint64_t high;      /* order-0 pages that the depot keeps; the surplus goes to the zone */
+	uint32_t max_order; /* of cached blocks, <= PCP_MAX_ORDER */
+	uint32_t lcores;    /* expected; 0: rte_lcore_count() */
+	uint64_t pages;     /* of the zone, once it is filled; 0: what it has now */
+};
+
+#define PCP_HIGH_ALL UINT64_MAX
+
+/*
+ * Caches for all lcores over `zone`, which must outlive them. Where the kernel has no membarrier,
+ * `bh` becomes `spin`, with a log line. Destroy with pcp_cache_destroy().
+ */
+struct pcp_cache *pcp_cache_create(struct pp_zone *zone, const struct pcp_config *config);
+
+/* Gives all cached pages to the zone. No thread may be using the caches. NULL is ignored. */
+void pcp_cache_destroy(struct pcp_cache *cache);
+
+/* What was asked for, with every default replaced by its value. */
+void pcp_cache_get_config(const struct pcp_cache *cache, struct pcp_config *config);
+struct pp_zone *pcp_cache_zone(const struct pcp_cache *cache);
+
+/* "bh", "spin", "bypass" or "none"; and back: -EINVAL for other words. */
+const char *pcp_mode_name(enum pcp_mode mode);
+int pcp_mode_parse(const char *name, enum pcp_mode *mode);
+
+/*
+ * Give what the caches hold to the zone: the depot's pages at once, those of idle lcores by claim;
+ * lcores inside a section follow at its end. Returns the pages that the zone got.
+ */
+uint64_t pcp_cache_drain(struct pcp_cache *cache);
+
+/* As pcp_cache_drain(), for the depot alone, down to `pages` order-0 pages. */
+uint64_t pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages);
+
+/*
+ * Give up the caller's lcore's cache, before its thread ends: -EBUSY inside a section, -ENOENT
+ * without an lcore id. rte_thread_unregister() does it for threads that do not.
+ */
+int pcp_cache_offline(struct pcp_cache *cache);
+
+struct pcp_stats {
+	uint64_t allocs, frees;           /* blocks, all orders; through any cache or past it */
+	uint64_t zone_allocs, zone_frees; /* of these, past the caches, by registered threads */
+	uint64_t unregistered_allocs, unregistered_frees; /* by threads without an lcore id */
+	uint64_t failed;                                  /* allocations refused */
+	uint64_t reentered;
+	uint64_t cached_pages; /* in the lcores' magazines */
+	uint64_t depot_pages;
+	uint64_t exchanges;               /* of magazines with the depot */
+	uint64_t refills, drains;         /* of magazines from and to the zone */
+	uint64_t reclaims, reclaim_yield; /* rounds; pages they moved to the depot */
+	uint64_t membarriers;
+	uint64_t orders_pages[PCP_MAX_ORDER + 1]; /* cached and depot pages, by order */
+};
+
+/* Exact at rest, a snapshot otherwise. */
+void pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats);
+
+/* Free pages anywhere: caches, depot and zone. Exact at rest. */
+uint64_t pcp_cache_free_pages(struct pcp_cache *cache);
+
+/* A line per online lcore, the depot, and the counters. */
+void pcp_cache_dump(struct pcp_cache *cache, FILE *f);
+
+/* Magazines, counts and lists agree. Only while no thread is inside a call. */
+bool pcp_cache_is_valid(struct pcp_cache *cache);
+
+/* ---- the slow paths behind the inline functions ---- */
+
+int pcp_alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, uint64_t state);
+void pcp_free_slow(
+	struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, uint64_t state);
+int pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n);
+void pcp_free_nested_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n);
+void pcp_bh_disable_slow(struct pcp *pcp);
+void pcp_bh_enable_slow(struct pcp *pcp);
+
+/*
+ * Past every lcore cache, from the depot's magazines or the zone: for threads without an lcore id,
+ * and for callers that have a cache of their own. All n blocks or -ENOMEM; free never fails.
+ */
+int pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n);
+void pcp_depot_free_bulk(
+	struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n);
+
+/* ---- the fast path ---- */
+
+/* The calling thread's cache, or NULL when it has no lcore id. Fetch once, keep for the thread. */
+static inline struct pcp *
+pcp_this(struct pcp_cache *cache)
+{
+	const unsigned int lcore_id = rte_lcore_id();
+
+	return likely(lcore_id < RTE_MAX_LCORE) ? &cache->pcp[lcore_id] : NULL;
+}
+
+/* Enter a section in which no other thread takes this lcore's cache. Nests. Owner only. */
+static inline void
+pcp_bh_disable(struct pcp *pcp)
+{
+	const uint32_t nest = pcp->nest;
+
+	pp_store_relaxed(&pcp->nest, nest + 1);
+	pp_compiler_barrier(); /* pairs with the claimer's membarrier */
+	if (unlikely(pp_load_acquire(&pcp->attention) != 0) && nest == 0)
+		pcp_bh_disable_slow(pcp);
+}
+
+/* Leave the section; the outermost one serves what others asked for meanwhile. */
+static inline void
+pcp_bh_enable(struct pcp *pcp)
+{
+	const uint32_t nest = pcp->nest - 1;
+
+	if (nest == 0 && unlikely(pp_load_relaxed(&pcp->attention) != 0))
+		pcp_bh_enable_slow(pcp);
+	pp_store_release(&pcp->nest, nest);
+}
+
+/* Copies of a few dozen pointers, where a call to memcpy would cost more than the copy. */
+static __rte_always_inline void
+pcp_copy(void **to, void *const *from, uint32_t n)
+{
+	for (; n >= 4; n -= 4, to += 4, from += 4)
+		__builtin_memcpy(to, from, 4 * sizeof(*to));
+	for (; n > 0; n--)
+		*to++ = *from++;
+}
+
+/* Inside a section: a block of 2^order pages, or NULL. The caller owns it. */
+static __rte_always_inline void *
+pcp_alloc_pages_nested(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_list *list = &pcp->list[order];
+	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = state & PCP_STATE_COUNT;
+	void *page;
+
+	if (unlikely(count == 0))
+		return pcp_alloc_nested_slow(pcp, order, &page, 1) == 0 ? page : NULL;
+	page = list->loaded->page[count - 1];
+	pp_store_relaxed(&list->state, state + PCP_STATE_ALLOC - 1);
+	return page;
+}
+
+/* Inside a section: take a block back. Never fails. */
+static __rte_always_inline void
+pcp_free_pages_nested(struct pcp *pcp, void *page, unsigned int order)
+{
+	struct pcp_list *list = &pcp->list[order];
+	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = state & PCP_STATE_COUNT;
+
+	if (unlikely(count >= list->capacity)) {
+		pcp_free_nested_slow(pcp, order, &page, 1);
+		return;
+	}
+	list->loaded->page[count] = page;
+	pp_store_relaxed(&list->state, state + 1);
+}
+
+/* A block of 2^order pages, or NULL. The caller owns it. Inside or outside of sections. */
+static __rte_always_inline void *
+pcp_alloc_pages(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_list *list = &pcp->list[order];
+	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = (uint16_t)state; /* with BUSY: an interrupted call fails the test */
+	void *page;
+
+	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
+	pp_compiler_barrier(); /* pairs with the claimer's membarrier */
+	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count - 1 >= PCP_BATCH_MAX))
+		return pcp_alloc_slow(pcp, order, &page, 1, state) == 0 ? page : NULL;
+	page = list->loaded->page[count - 1];
+	pp_store_release(&list->state, state + PCP_STATE_ALLOC - 1);
+	return page;
+}
+
+/* Take a block back. Never fails. Inside or outside of sections. */
+static __rte_always_inline void
+pcp_free_pages(struct pcp *pcp, void *page, unsigned int order)
+{
+	struct pcp_list *list = &pcp->list[order];
+	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = (uint16_t)state;
+
+	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
+	pp_compiler_barrier();
+	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count >= list->capacity)) {
+		pcp_free_slow(pcp, order, &page, 1, state);
+		return;
+	}
+	list->loaded->page[count] = page;
+	pp_store_release(&list->state, state + 1);
+}
+
+/* n order-0 pages or none: 0 or -ENOMEM. */
+static __rte_always_inline int
+pcp_alloc_bulk(struct pcp *pcp, void **pages, uint32_t n)
+{
+	struct pcp_list *list = &pcp->list[0];
+	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = (uint16_t)state;
+
+	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
+	pp_compiler_barrier();
+	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count < n || count > PCP_BATCH_MAX))
+		return pcp_alloc_slow(pcp, 0, pages, n, state);
+	pcp_copy(pages, &list->loaded->page[count - n], n);
+	pp_store_release(&list->state, state + n * (PCP_STATE_ALLOC - 1));
+	return 0;
+}
+
+/* Take n order-0 pages back. Never fails. */
+static __rte_always_inline void
+pcp_free_bulk(struct pcp *pcp, void *const *pages, uint32_t n)
+{
+	struct pcp_list *list = &pcp->list[0];
+	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = (uint16_t)state;
+
+	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
+	pp_compiler_barrier();
+	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count >= list->capacity ||
+		     n > list->capacity - count)) {
+		pcp_free_slow(pcp, 0, pages, n, state);
+		return;
+	}
+	pcp_copy(&list->loaded->page[count], pages, n);
+	pp_store_release(&list->state, state + n);
+}
+
+static __rte_always_inline void *
+pcp_alloc(struct pcp *pcp)
+{
+	return pcp_alloc_pages(pcp, 0);
+}
+
+static __rte_always_inline void
+pcp_free(struct pcp *pcp, void *page)
+{
+	pcp_free_pages(pcp, page, 0);
+}
+
+static __rte_always_inline void *
+pcp_alloc_nested(struct pcp *pcp)
+{
+	return pcp_alloc_pages_nested(pcp, 0);
+}
+
+static __rte_always_inline void
+pcp_free_nested(struct pcp *pcp, void *page)
+{
+	pcp_free_pages_nested(pcp, page, 0);
+}
+
+/* The public calls: any thread, inside or outside of sections. */
+
+static __rte_always_inline void *
+pcp_cache_alloc(struct pcp_cache *cache)
+{
+	struct pcp *pcp = pcp_this(cache);
+	void *page;
+
+	if (unlikely(pcp == NULL))
+		return pcp_depot_alloc_bulk(cache, 0, &page, 1) == 0 ? page : NULL;
+	return pcp_alloc(pcp);
+}
+
+static __rte_always_inline void
+pcp_cache_free(struct pcp_cache *cache, void *page)
+{
+	struct pcp *pcp = pcp_this(cache);
+
+	if (unlikely(pcp == NULL))
+		pcp_depot_free_bulk(cache, 0, &page, 1);
+	else
+		pcp_free(pcp, page);
+}
+
+static __rte_always_inline int
+pcp_cache_alloc_bulk(struct pcp_cache *cache, void **pages, uint32_t n)
+{
+	struct pcp *pcp = pcp_this(cache);
+
+	if (unlikely(pcp == NULL))
+		return pcp_depot_alloc_bulk(cache, 0, pages, n);
+	return pcp_alloc_bulk(pcp, pages, n);
+}
+
+static __rte_always_inline void
+pcp_cache_free_bulk(struct pcp_cache *cache, void *const *pages, uint32_t n)
+{
+	struct pcp *pcp = pcp_this(cache);
+
+	if (unlikely(pcp == NULL))
+		pcp_depot_free_bulk(cache, 0, pages, n);
+	else
+		pcp_free_bulk(pcp, pages, n);
+}
+
+/*
+ * From a signal handler, whatever it interrupted: allocation by try-lock from the zone, NULL with
+ * EBUSY when that is held; a free never waits and never fails.
+ */
+static inline void *
+pcp_handler_alloc(struct pcp_cache *cache, unsigned int order)
+{
+	return pp_zone_alloc(pcp_cache_zone(cache), order, PP_ALLOC_REFILL | PP_ALLOC_TRYLOCK);
+}
+
+static inline void
+pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order)
+{
+	pp_zone_free(pcp_cache_zone(cache), page, order, PP_ALLOC_TRYLOCK);
+}
+
+#ifdef __cplusplus
+}
+#endif
