@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What the files of lib/pagepool share about zones. */
+
+#include <sys/queue.h>
+
+#include <rte_log.h>
+#include <rte_memzone.h>
+#include <rte_reciprocal.h>
+
+#include "pagepool.h"
+
+#define PP_COLOUR_STEP 64 /* a cache line */
+
+extern int pp_logtype;
+
+#define PP_LOG(level, fmt, ...)                                                                    \
+	rte_log(RTE_LOG_##level, pp_logtype, "pagepool: " fmt "\n", ##__VA_ARGS__)
+
+/* A descriptor is a block's head, or lies inside a block (TAIL), or only rounds its run up. */
+enum pp_page_state {
+	PP_PAGE_TAIL,
+	PP_PAGE_FREE,     /* on the free list of its order */
+	PP_PAGE_USED,     /* handed out */
+	PP_PAGE_RETURNED, /* freed while the lock was held: on the zone's return stack */
+	PP_PAGE_PADDING,
+};
+
+struct pp_zone_run;
+
+struct pp_page {
+	union {
+		LIST_ENTRY(pp_page) free;
+		struct pp_page *returned;
+	};
+	struct pp_zone_run *run;
+	uint8_t state;  /* pp_page_state */
+	uint8_t order;  /* of the block it heads */
+	uint32_t owner; /* lcore that took the block last */
+};
+
+LIST_HEAD(pp_page_list, pp_page);
+
+struct pp_zone_run {
+	char *addr;
+	char *end; /* of the last page, colour included */
+	size_t stride;
+	struct rte_reciprocal_u64 stride_inverse;
+	uint32_t count;
+	uint32_t colours;
+	uint32_t padded; /* descriptors; blocks merge within them */
+	struct pp_page *pages;
+};
+
+/* One pp_zone_add_runs(): freed as a whole with the zone. */
+struct pp_zone_chunk {
+	struct pp_zone_chunk *next;
+	struct pp_page *pages;
+	uint32_t n_runs;
+	struct pp_zone_run runs[];
+};
+
+struct pp_zone {
+	struct pp_lock lock;
+	uint32_t nonempty; /* bit per order that has free blocks */
+	struct pp_page_list free_list[PP_MAX_ORDER + 1];
+	uint64_t free_pages; /* written under the lock, read without */
+	uint64_t watermark_min, watermark_low, watermark_high;
+	bool pressure;
+	struct pp_zone_stats stats;
+
+	struct pp_page *returned __rte_cache_aligned; /* stack; pushed without the lock */
+	uint64_t returned_pages;
+
+	uint32_t max_order __rte_cache_aligned;
+	uint32_t n_runs;
+	struct pp_zone_run **runs; /* by address */
+	struct pp_zone_chunk *chunks;
+	uint64_t pages;
+	int node;
+	char name[RTE_MEMZONE_NAMESIZE];
+};
+
+/* Memory for metadata on the zone's node, zeroed, or NULL with rte_errno set. */
+void *pp_meta_alloc(int node, size_t size);
+
+/* run.c: page addresses and descriptors, in both directions. */
+static inline void *
+pp_run_page_addr(const struct pp_zone_run *run, uint32_t i)
+{
+	const uint32_t colour = run->colours > 1 ? i % run->colours : 0;
+
+	return run->addr + i * run->stride + (size_t)colour * PP_COLOUR_STEP;
+}
+
+static inline void *
+pp_page_addr(const struct pp_page *page)
+{
+	return pp_run_page_addr(page->run, (uint32_t)(page - page->run->pages));
+}
+
+/* The descriptor of the page at exactly this address, or NULL. */
+struct pp_page *pp_zone_page(const struct pp_zone *zone, const void *addr);
+
+/* zone.c, under the lock: put a block that belongs to nobody on the free lists, merging. */
+void pp_zone_insert(struct pp_zone *zone, struct pp_page *page, unsigned int order);
+
+/* Take the lock, and with it what was returned while it was held. */
+void pp_zone_lock(struct pp_zone *zone);
+
+/* zone_check.c: descriptor and zone agree with themselves; under the lock. */
+bool pp_page_is_valid(const struct pp_zone *zone, const struct pp_page *page);
