@@ -9,9 +9,9 @@
  * zone's depot, so hundreds of pages change hands for the price of one exchange.
  *
  * Exclusion is asymmetric, as the kernel's softirq rule is: the owner publishes by plain stores
- * that it is inside a call (BUSY in the list's state word) or a section (nest), and looks at one
- * word, `attention`. Whoever wants the pages of another lcore's cache sets CLAIMED there, pays for
- * a membarrier, and takes the cache only if its owner is in neither.
+ * that it is inside a call (busy) or a section (nest), then looks at one word, `attention`, and
+ *only then at the lists. Whoever wants the pages of another lcore's cache sets CLAIMED there, pays
+ *for a membarrier, and takes the cache only if its owner is in neither.
  *
  *	handle calls    pcp_*            the caller has its lcore's struct pcp in hand
  *	nested calls    pcp_*_nested     the same, inside pcp_bh_disable() .. pcp_bh_enable()
@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/queue.h>
 
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
@@ -50,18 +51,16 @@ enum pcp_mode {
 
 /* Page addresses on their way between lcores. The header's line is touched at exchanges only. */
 struct pcp_magazine {
-	struct pcp_magazine *next, *prev; /* in a depot list */
-	uint32_t count;                   /* valid while in the depot */
+	TAILQ_ENTRY(pcp_magazine) link; /* in a depot list */
+	uint32_t count;                 /* valid while in the depot */
 	void *page[] __rte_cache_aligned;
 } __rte_cache_aligned;
 
 /*
- * The state word of a list: pages in the loaded magazine, whether the owner is inside a single
- * call, and allocations since the last exchange. One word, so that counting costs no store of its
- * own; frees follow from the counts.
+ * The state word of a list: pages in the loaded magazine (16 bits) and allocations since the last
+ * exchange. One word, so that counting costs no store of its own; frees follow from the counts.
  */
-#define PCP_STATE_COUNT UINT64_C(0x7fff)
-#define PCP_STATE_BUSY  UINT64_C(0x8000)
+#define PCP_STATE_COUNT UINT64_C(0xffff)
 #define PCP_STATE_ALLOC UINT64_C(0x10000)
 
 struct pcp_list {
@@ -81,33 +80,38 @@ enum pcp_attention {
 	PCP_ATTENTION_MODE = 1u << 3,    /* the mode needs the slow entry */
 };
 
+/* In blocks of the order. */
 struct pcp_order_stats {
-	uint64_t allocs;      /* folded out of the state word */
-	uint64_t pages_in;    /* by exchange or refill */
-	uint64_t pages_out;   /* by exchange, flush or theft */
-	uint64_t zone_allocs; /* blocks taken past the cache */
-	uint64_t zone_frees;
+	uint64_t allocs; /* folded out of the state word */
+	uint64_t in,
+		out; /* moved into and out of the magazines, by exchange, refill, flush, theft */
+	uint64_t zone_allocs, zone_frees; /* past the magazines */
 };
 
 /* One lcore's cache. All that a call at order 0 touches lies in the first line. */
 struct pcp {
-	uint32_t nest;      /* sections the owner is in; written by the owner alone */
+	uint32_t nest; /* sections the owner is in; written by the owner alone */
+	uint32_t busy; /* the owner is inside a single call; stores of constants do not chain calls
+			*/
 	uint32_t attention; /* pcp_attention bits; written by anybody */
-	uint32_t lcore_id;
 	uint32_t owner_pid; /* claims work inside one process only */
 	struct pcp_cache *cache;
 	struct pcp_list list[PCP_MAX_ORDER + 1];
 	struct pp_lock lock; /* PCP_MODE_SPIN only */
 	uint32_t locked;     /* the section holds `lock` */
+	void *magazines;     /* the memory of those that this cache brought along */
 	struct pcp_order_stats stats[PCP_MAX_ORDER + 1];
 	uint64_t reentered; /* calls from a handler that interrupted another one */
 } __rte_cache_aligned;
 
 static_assert(offsetof(struct pcp, list[1]) == RTE_CACHE_LINE_SIZE, "order 0 must touch one line");
 
-/* Opaque but for the lcores' caches, which the public calls index. */
+struct pcp_depot;
+
+/* The caches of all lcores, which the public calls index, and what they share. */
 struct pcp_cache {
 	struct pcp pcp[RTE_MAX_LCORE];
+	struct pcp_depot *depot;
 };
 
 /* ---- caches of a zone ---- */
@@ -115,13 +119,11 @@ struct pcp_cache {
 struct pcp_config {
 	enum pcp_mode mode;
 	uint32_t batch;     /* pages per order-0 magazine; 0: min(256, pages / (8 x lcores)) */
-	uint64_t high;      /* order-0 pages that the depot keeps; the surplus goes to the zone */
+	uint64_t high;      /* pages that the depot keeps; the surplus goes to the zone; 0: all */
 	uint32_t max_order; /* of cached blocks, <= PCP_MAX_ORDER */
 	uint32_t lcores;    /* expected; 0: rte_lcore_count() */
 	uint64_t pages;     /* of the zone, once it is filled; 0: what it has now */
 };
-
-#define PCP_HIGH_ALL UINT64_MAX
 
 /*
  * Caches for all lcores over `zone`, which must outlive them. Where the kernel has no membarrier,
@@ -155,19 +157,20 @@ uint64_t pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages);
  */
 int pcp_cache_offline(struct pcp_cache *cache);
 
+/* In blocks, whatever their order, but for those named pages. */
 struct pcp_stats {
-	uint64_t allocs, frees;           /* blocks, all orders; through any cache or past it */
-	uint64_t zone_allocs, zone_frees; /* of these, past the caches, by registered threads */
-	uint64_t unregistered_allocs, unregistered_frees; /* by threads without an lcore id */
-	uint64_t failed;                                  /* allocations refused */
+	uint64_t allocs, frees;             /* all of them */
+	uint64_t zone_allocs, zone_frees;   /* of these, by registered threads past their cache */
+	uint64_t depot_allocs, depot_frees; /* of these, by pcp_depot_*_bulk() */
+	uint64_t unregistered;              /* of the latter, by threads without an lcore id */
+	uint64_t failed;                    /* calls that got nothing */
 	uint64_t reentered;
+	uint64_t exchanges;                /* of magazines with the depot */
+	uint64_t refills, drains;          /* of magazines from and to the zone */
+	uint64_t reclaims, reclaim_blocks; /* rounds, and what they moved to the depot */
+	uint64_t membarriers;
 	uint64_t cached_pages; /* in the lcores' magazines */
 	uint64_t depot_pages;
-	uint64_t exchanges;               /* of magazines with the depot */
-	uint64_t refills, drains;         /* of magazines from and to the zone */
-	uint64_t reclaims, reclaim_yield; /* rounds; pages they moved to the depot */
-	uint64_t membarriers;
-	uint64_t orders_pages[PCP_MAX_ORDER + 1]; /* cached and depot pages, by order */
 };
 
 /* Exact at rest, a snapshot otherwise. */
@@ -184,9 +187,9 @@ bool pcp_cache_is_valid(struct pcp_cache *cache);
 
 /* ---- the slow paths behind the inline functions ---- */
 
-int pcp_alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, uint64_t state);
+int pcp_alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, bool was_busy);
 void pcp_free_slow(
-	struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, uint64_t state);
+	struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, bool was_busy);
 int pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n);
 void pcp_free_nested_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n);
 void pcp_bh_disable_slow(struct pcp *pcp);
@@ -244,6 +247,13 @@ pcp_copy(void **to, void *const *from, uint32_t n)
 		*to++ = *from++;
 }
 
+/* Pages in the loaded magazine. */
+static __rte_always_inline uint32_t
+pcp_count(const struct pcp_list *list)
+{
+	return pp_load_relaxed(&list->state) & PCP_STATE_COUNT;
+}
+
 /* Inside a section: a block of 2^order pages, or NULL. The caller owns it. */
 static __rte_always_inline void *
 pcp_alloc_pages_nested(struct pcp *pcp, unsigned int order)
@@ -276,21 +286,41 @@ pcp_free_pages_nested(struct pcp *pcp, void *page, unsigned int order)
 	pp_store_relaxed(&list->state, state + 1);
 }
 
+/*
+ * Open a single call's own section. Returns what forbids the fast path: attention bits, or that
+ * the caller is a handler which interrupted another call, reported in *was_busy.
+ */
+static __rte_always_inline bool
+pcp_open(struct pcp *pcp, bool *was_busy)
+{
+	*was_busy = pp_load_relaxed(&pcp->busy) != 0;
+	pp_store_relaxed(&pcp->busy, 1);
+	pp_compiler_barrier(); /* pairs with the claimer's membarrier */
+	return pp_load_acquire(&pcp->attention) != 0 || *was_busy;
+}
+
+static __rte_always_inline void
+pcp_close(struct pcp *pcp)
+{
+	pp_store_release(&pcp->busy, 0);
+}
+
 /* A block of 2^order pages, or NULL. The caller owns it. Inside or outside of sections. */
 static __rte_always_inline void *
 pcp_alloc_pages(struct pcp *pcp, unsigned int order)
 {
 	struct pcp_list *list = &pcp->list[order];
-	const uint64_t state = pp_load_relaxed(&list->state);
-	const uint32_t count = (uint16_t)state; /* with BUSY: an interrupted call fails the test */
+	bool was_busy;
 	void *page;
 
-	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
-	pp_compiler_barrier(); /* pairs with the claimer's membarrier */
-	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count - 1 >= PCP_BATCH_MAX))
-		return pcp_alloc_slow(pcp, order, &page, 1, state) == 0 ? page : NULL;
-	page = list->loaded->page[count - 1];
-	pp_store_release(&list->state, state + PCP_STATE_ALLOC - 1);
+	if (unlikely(pcp_open(pcp, &was_busy) || pcp_count(list) == 0))
+		return pcp_alloc_slow(pcp, order, &page, 1, was_busy) == 0 ? page : NULL;
+
+	const uint64_t state = pp_load_relaxed(&list->state);
+
+	page = list->loaded->page[(state & PCP_STATE_COUNT) - 1];
+	pp_store_relaxed(&list->state, state + PCP_STATE_ALLOC - 1);
+	pcp_close(pcp);
 	return page;
 }
 
@@ -299,17 +329,17 @@ static __rte_always_inline void
 pcp_free_pages(struct pcp *pcp, void *page, unsigned int order)
 {
 	struct pcp_list *list = &pcp->list[order];
-	const uint64_t state = pp_load_relaxed(&list->state);
-	const uint32_t count = (uint16_t)state;
+	bool was_busy;
 
-	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
-	pp_compiler_barrier();
-	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count >= list->capacity)) {
-		pcp_free_slow(pcp, order, &page, 1, state);
+	if (unlikely(pcp_open(pcp, &was_busy) || pcp_count(list) >= list->capacity)) {
+		pcp_free_slow(pcp, order, &page, 1, was_busy);
 		return;
 	}
-	list->loaded->page[count] = page;
-	pp_store_release(&list->state, state + 1);
+	const uint64_t state = pp_load_relaxed(&list->state);
+
+	list->loaded->page[state & PCP_STATE_COUNT] = page;
+	pp_store_relaxed(&list->state, state + 1);
+	pcp_close(pcp);
 }
 
 /* n order-0 pages or none: 0 or -ENOMEM. */
@@ -317,15 +347,16 @@ static __rte_always_inline int
 pcp_alloc_bulk(struct pcp *pcp, void **pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[0];
-	const uint64_t state = pp_load_relaxed(&list->state);
-	const uint32_t count = (uint16_t)state;
+	bool was_busy;
 
-	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
-	pp_compiler_barrier();
-	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count < n || count > PCP_BATCH_MAX))
-		return pcp_alloc_slow(pcp, 0, pages, n, state);
-	pcp_copy(pages, &list->loaded->page[count - n], n);
-	pp_store_release(&list->state, state + n * (PCP_STATE_ALLOC - 1));
+	if (unlikely(pcp_open(pcp, &was_busy) || pcp_count(list) < n))
+		return pcp_alloc_slow(pcp, 0, pages, n, was_busy);
+
+	const uint64_t state = pp_load_relaxed(&list->state);
+
+	pcp_copy(pages, &list->loaded->page[(state & PCP_STATE_COUNT) - n], n);
+	pp_store_relaxed(&list->state, state + n * (PCP_STATE_ALLOC - 1));
+	pcp_close(pcp);
 	return 0;
 }
 
@@ -334,18 +365,17 @@ static __rte_always_inline void
 pcp_free_bulk(struct pcp *pcp, void *const *pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[0];
-	const uint64_t state = pp_load_relaxed(&list->state);
-	const uint32_t count = (uint16_t)state;
+	bool was_busy;
 
-	pp_store_relaxed(&list->state, state | PCP_STATE_BUSY);
-	pp_compiler_barrier();
-	if (unlikely(pp_load_acquire(&pcp->attention) != 0 || count >= list->capacity ||
-		     n > list->capacity - count)) {
-		pcp_free_slow(pcp, 0, pages, n, state);
+	if (unlikely(pcp_open(pcp, &was_busy) || (uint64_t)pcp_count(list) + n > list->capacity)) {
+		pcp_free_slow(pcp, 0, pages, n, was_busy);
 		return;
 	}
-	pcp_copy(&list->loaded->page[count], pages, n);
-	pp_store_release(&list->state, state + n);
+	const uint64_t state = pp_load_relaxed(&list->state);
+
+	pcp_copy(&list->loaded->page[state & PCP_STATE_COUNT], pages, n);
+	pp_store_relaxed(&list->state, state + n);
+	pcp_close(pcp);
 }
 
 static __rte_always_inline void *

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Caches of a zone: creation, threads that leave, drain and shrink. */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "pcp_internal.h"
+
+RTE_LOG_REGISTER(pcp_logtype, lib.pcp_cache, NOTICE);
+
+/* A failing allocation disturbs the other lcores no more than once in this time. */
+#define BACKOFF_US 50
+
+static const char *const mode_names[] = {
+	[PCP_MODE_BH] = "bh",
+	[PCP_MODE_SPIN] = "spin",
+	[PCP_MODE_BYPASS] = "bypass",
+	[PCP_MODE_NONE] = "none",
+};
+
+const char *
+pcp_mode_name(enum pcp_mode mode)
+{
+	return mode_names[mode];
+}
+
+int
+pcp_mode_parse(const char *name, enum pcp_mode *mode)
+{
+	for (unsigned int i = 0; i < RTE_DIM(mode_names); i++) {
+		if (strcmp(name, mode_names[i]) == 0) {
+			*mode = (enum pcp_mode)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* Defaults, and what cannot be had; false when it makes no sense. */
+static bool
+complete_config(const struct pp_zone *zone, struct pcp_config *config)
+{
+	if (config->max_order > PCP_MAX_ORDER || config->batch > PCP_BATCH_MAX ||
+		(unsigned int)config->mode >= RTE_DIM(mode_names))
+		return false;
+	if (config->pages == 0)
+		config->pages = pp_zone_pages(zone);
+	if (config->pages == 0)
+		return false;
+	if (config->lcores == 0)
+		config->lcores = RTE_MAX(rte_lcore_count(), 1u);
+	if (config->batch == 0) {
+		const uint64_t share = config->pages / (8 * (uint64_t)config->lcores);
+
+		config->batch = (uint32_t)RTE_MIN(share, (uint64_t)PCP_BATCH_MAX);
+	}
+	config->batch = RTE_MAX(config->batch, 1u);
+	if (config->high == 0)
+		config->high = config->pages;
+	if (config->mode != PCP_MODE_SPIN && config->mode != PCP_MODE_NONE &&
+		!pcp_membarrier_register()) {
+		PCP_LOG(NOTICE, "%s: the kernel has no membarrier: mode spin instead of %s",
+			pp_zone_name(zone), pcp_mode_name(config->mode));
+		config->mode = PCP_MODE_SPIN;
+	}
+	return true;
+}
+
+/* Give up an lcore's pages on behalf of its thread, or of one that will never come back. */
+static int
+vacate(struct pcp *pcp)
+{
+	if (pcp->nest > 0)
+		return -EBUSY;
+	if (pp_load_acquire(&pcp->attention) & PCP_ATTENTION_OFFLINE)
+		return 0;
+	pcp_bh_disable(pcp);
+	pp_fetch_or(&pcp->attention, PCP_ATTENTION_DRAIN);
+	pcp_bh_enable(pcp);
+	return 0;
+}
+
+static void
+lcore_leaves(unsigned int lcore_id, void *arg)
+{
+	struct pcp_cache *cache = arg;
+
+	if (vacate(&cache->pcp[lcore_id]) != 0)
+		PCP_LOG(ERR, "%s: lcore %u ends inside a section; its pages stay in its cache",
+			pp_zone_name(cache->depot->zone), lcore_id);
+}
+
+struct pcp_cache *
+pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
+{
+	struct pcp_config config = *asked;
+
+	if (!complete_config(zone, &config)) {
+		rte_errno = EINVAL;
+		return NULL;
+	}
+	struct pcp_cache *cache = rte_zmalloc("pcp_cache", sizeof(*cache), RTE_CACHE_LINE_SIZE);
+
+	if (cache == NULL) {
+		rte_errno = ENOMEM;
+		return NULL;
+	}
+	cache->depot = pcp_depot_create(zone, &config);
+	if (cache->depot == NULL) {
+		rte_free(cache);
+		return NULL;
+	}
+	cache->depot->backoff_cycles = rte_get_tsc_hz() / 1000000 * BACKOFF_US;
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		struct pcp *pcp = &cache->pcp[i];
+
+		pcp->cache = cache;
+		pcp->attention = PCP_ATTENTION_OFFLINE;
+		if (config.mode == PCP_MODE_SPIN || config.mode == PCP_MODE_BYPASS)
+			pcp->attention |= PCP_ATTENTION_MODE;
+	}
+	cache->depot->lcore_callback =
+		rte_lcore_callback_register("pcp_cache", NULL, lcore_leaves, cache);
+	if (cache->depot->lcore_callback == NULL) {
+		pcp_depot_destroy(cache->depot);
+		rte_free(cache);
+		rte_errno = ENOMEM;
+		return NULL;
+	}
+	return cache;
+}
+
+void
+pcp_cache_destroy(struct pcp_cache *cache)
+{
+	if (cache == NULL)
+		return;
+	/* Calls lcore_leaves() for every lcore there is. */
+	rte_lcore_callback_unregister(cache->depot->lcore_callback);
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		vacate(&cache->pcp[i]);
+	for (unsigned int order = 0; order <= cache->depot->config.max_order; order++)
+		pcp_depot_drain(cache->depot, order, 0);
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		rte_free(cache->pcp[i].magazines);
+	pcp_depot_destroy(cache->depot);
+	rte_free(cache);
+}
+
+void
+pcp_cache_get_config(const struct pcp_cache *cache, struct pcp_config *config)
+{
+	*config = cache->depot->config;
+}
+
+struct pp_zone *
+pcp_cache_zone(const struct pcp_cache *cache)
+{
+	return cache->depot->zone;
+}
+
+int
+pcp_cache_offline(struct pcp_cache *cache)
+{
+	struct pcp *pcp = pcp_this(cache);
+
+	return pcp == NULL ? -ENOENT : vacate(pcp);
+}
+
+uint64_t
+pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages)
+{
+	struct pcp_depot *depot = cache->depot;
+	const uint64_t keep = pages / depot->list[0].batch;
+	uint64_t moved = pcp_depot_drain(depot, 0, (uint32_t)RTE_MIN(keep, (uint64_t)UINT32_MAX));
+
+	for (unsigned int order = 1; order <= depot->config.max_order; order++)
+		moved += pcp_depot_drain(depot, order, 0) << order;
+	return moved;
+}
+
+uint64_t
+pcp_cache_drain(struct pcp_cache *cache)
+{
+	struct pcp *self = pcp_this(cache);
+
+	if (self != NULL)
+		vacate(self);
+	pp_lock(&cache->depot->reclaim_lock);
+	pcp_reclaim_round(cache, self);
+	pp_unlock(&cache->depot->reclaim_lock);
+	return pcp_cache_shrink(cache, 0);
+}

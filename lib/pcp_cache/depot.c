@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The depot: magazines that no lcore has loaded, last in first out. */
+
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "pcp_internal.h"
+
+static void
+push(struct pcp_magazine_list *list, uint32_t *n, struct pcp_magazine *magazine)
+{
+	TAILQ_INSERT_HEAD(list, magazine, link);
+	(*n)++;
+}
+
+static struct pcp_magazine *
+pop(struct pcp_magazine_list *list, uint32_t *n)
+{
+	struct pcp_magazine *magazine = TAILQ_FIRST(list);
+
+	if (magazine != NULL) {
+		TAILQ_REMOVE(list, magazine, link);
+		(*n)--;
+	}
+	return magazine;
+}
+
+/* The coldest full magazine beyond `keep`, or NULL. */
+static struct pcp_magazine *
+pop_surplus(struct pcp_depot *depot, struct pcp_depot_list *list, uint32_t keep)
+{
+	struct pcp_magazine *magazine = NULL;
+
+	pp_lock(&depot->lock);
+	if (list->n_full > keep) {
+		magazine = TAILQ_LAST(&list->full, pcp_magazine_list);
+		TAILQ_REMOVE(&list->full, magazine, link);
+		list->n_full--;
+	}
+	pp_unlock(&depot->lock);
+	return magazine;
+}
+
+static uint32_t
+give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine)
+{
+	const uint32_t n = magazine->count;
+
+	pp_zone_free_bulk(depot->zone, order, magazine->page, n);
+	pp_fetch_add(&depot->drains, 1);
+	magazine->count = 0;
+	return n;
+}
+
+uint64_t
+pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint32_t keep)
+{
+	struct pcp_depot_list *list = &depot->list[order];
+	struct pcp_magazine *magazine;
+	uint64_t moved = 0;
+
+	while ((magazine = pop_surplus(depot, list, keep)) != NULL) {
+		moved += give_to_zone(depot, order, magazine);
+		pp_lock(&depot->lock);
+		push(&list->empty, &list->n_empty, magazine);
+		pp_unlock(&depot->lock);
+	}
+	if (keep > 0)
+		return moved;
+	/* The partial magazine cannot leave its place: its pages move under the lock. */
+	pp_lock(&depot->lock);
+	if (list->partial->count > 0)
+		moved += give_to_zone(depot, order, list->partial);
+	pp_unlock(&depot->lock);
+	return moved;
+}
+
+struct pcp_magazine *
+pcp_depot_take_full(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *empty)
+{
+	struct pcp_depot_list *list = &depot->list[order];
+
+	pp_lock(&depot->lock);
+	struct pcp_magazine *got = pop(&list->full, &list->n_full);
+
+	if (got != NULL) {
+		push(&list->empty, &list->n_empty, empty);
+	} else if (list->partial->count > 0) {
+		got = list->partial;
+		list->partial = empty;
+		empty->count = 0;
+	}
+	depot->exchanges += got != NULL;
+	pp_unlock(&depot->lock);
+	return got;
+}
+
+struct pcp_magazine *
+pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *full)
+{
+	struct pcp_depot_list *list = &depot->list[order];
+
+	pp_lock(&depot->lock);
+	struct pcp_magazine *got = pop(&list->empty, &list->n_empty);
+
+	if (likely(got != NULL)) {
+		full->count = list->batch;
+		push(&list->full, &list->n_full, full);
+		depot->exchanges++;
+	}
+	const uint32_t n_full = list->n_full;
+
+	pp_unlock(&depot->lock);
+	const uint32_t keep = pp_zone_pressure(depot->zone) ? 0 : list->high;
+
+	if (unlikely(n_full > keep))
+		pcp_depot_drain(depot, order, keep);
+	return got;
+}
+
+uint32_t
+pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n)
+{
+	struct pcp_depot_list *list = &depot->list[order];
+	uint32_t done = 0;
+
+	pp_lock(&depot->lock);
+	while (done < n) {
+		struct pcp_magazine *magazine = list->partial;
+
+		if (magazine->count == 0) {
+			struct pcp_magazine *full = pop(&list->full, &list->n_full);
+
+			if (full == NULL)
+				break;
+			push(&list->empty, &list->n_empty, magazine);
+			list->partial = magazine = full;
+		}
+		const uint32_t k = RTE_MIN(n - done, magazine->count);
+
+		magazine->count -= k;
+		pcp_copy(pages + done, &magazine->page[magazine->count], k);
+		done += k;
+	}
+	pp_unlock(&depot->lock);
+	return done;
+}
+
+uint32_t
+pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, uint32_t n)
+{
+	struct pcp_depot_list *list = &depot->list[order];
+	uint32_t done = 0;
+
+	pp_lock(&depot->lock);
+	while (done < n) {
+		struct pcp_magazine *magazine = list->partial;
+
+		if (magazine->count == list->batch) {
+			struct pcp_magazine *empty = pop(&list->empty, &list->n_empty);
+
+			if (unlikely(empty == NULL))
+				break;
+			push(&list->full, &list->n_full, magazine);
+			list->partial = magazine = empty;
+			magazine->count = 0;
+		}
+		const uint32_t k = RTE_MIN(n - done, list->batch - magazine->count);
+
+		pcp_copy(&magazine->page[magazine->count], pages + done, k);
+		magazine->count += k;
+		done += k;
+	}
+	pp_unlock(&depot->lock);
+	return done;
+}
+
+uint64_t
+pcp_depot_pages(struct pcp_depot *depot)
+{
+	uint64_t pages = 0;
+
+	pp_lock(&depot->lock);
+	for (unsigned int order = 0; order <= depot->config.max_order; order++) {
+		const struct pcp_depot_list *list = &depot->list[order];
+
+		pages += ((uint64_t)list->n_full * list->batch + list->partial->count) << order;
+	}
+	pp_unlock(&depot->lock);
+	return pages;
+}
+
+size_t
+pcp_magazine_size(uint32_t batch)
+{
+	return RTE_ALIGN_CEIL(
+		sizeof(struct pcp_magazine) + batch * sizeof(void *), RTE_CACHE_LINE_SIZE);
+}
+
+/* At most 256 KiB of 4-KiB pages lie in a magazine of a higher order. */
+static uint32_t
+batch_of(const struct pcp_config *config, unsigned int order)
+{
+	const uint64_t share = (config->pages >> order) / (8 * (uint64_t)config->lcores);
+	const uint64_t most = PCP_BATCH_MAX / 4 >> order;
+
+	if (order == 0)
+		return config->batch;
+	return share == 0 ? 1 : (uint32_t)RTE_MIN(share, most);
+}
+
+/* Full magazines that stay. Of higher orders a few: their pages serve the lower ones, too. */
+static uint32_t
+high_of(const struct pcp_config *config, unsigned int order)
+{
+	const uint64_t all = config->high / config->batch;
+
+	return order == 0 ? (uint32_t)RTE_MIN(all, (uint64_t)UINT32_MAX) : 2 * config->lcores;
+}
+
+/* ceil(N/B) + 1 */
+static uint64_t
+n_magazines(const struct pcp_depot *depot, unsigned int order)
+{
+	const uint64_t blocks = depot->config.pages >> order;
+	const uint32_t batch = depot->list[order].batch;
+
+	return (blocks + batch - 1) / batch + 1;
+}
+
+struct pcp_depot *
+pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
+{
+	struct pcp_depot *depot = rte_zmalloc("pcp_depot", sizeof(*depot), RTE_CACHE_LINE_SIZE);
+	size_t size = 0;
+
+	if (depot == NULL)
+		goto no_memory;
+	depot->zone = zone;
+	depot->config = *config;
+	for (unsigned int order = 0; order <= config->max_order; order++) {
+		struct pcp_depot_list *list = &depot->list[order];
+
+		list->batch = batch_of(config, order);
+		list->high = high_of(config, order);
+		TAILQ_INIT(&list->full);
+		TAILQ_INIT(&list->empty);
+		size += n_magazines(depot, order) * pcp_magazine_size(list->batch);
+	}
+	depot->magazines = rte_malloc("pcp_magazines", size, RTE_CACHE_LINE_SIZE);
+	if (depot->magazines == NULL)
+		goto no_memory;
+
+	char *memory = depot->magazines;
+
+	for (unsigned int order = 0; order <= config->max_order; order++) {
+		struct pcp_depot_list *list = &depot->list[order];
+
+		for (uint64_t i = n_magazines(depot, order); i > 0; i--) {
+			struct pcp_magazine *magazine = (struct pcp_magazine *)memory;
+
+			memory += pcp_magazine_size(list->batch);
+			magazine->count = 0;
+			push(&list->empty, &list->n_empty, magazine);
+		}
+		list->partial = pop(&list->empty, &list->n_empty);
+	}
+	return depot;
+
+no_memory:
+	rte_free(depot);
+	rte_errno = ENOMEM;
+	return NULL;
+}
+
+void
+pcp_depot_destroy(struct pcp_depot *depot)
+{
+	rte_free(depot->magazines);
+	rte_free(depot);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counters, dump and predicates. */
+
+#include <inttypes.h>
+
+#include "pcp_internal.h"
+
+/* Blocks in an lcore's magazines of one order. */
+static uint64_t
+list_blocks(const struct pcp_list *list)
+{
+	return pcp_count(list) + pp_load_relaxed(&list->parked) +
+	       pp_load_relaxed(&list->previous_count);
+}
+
+static uint64_t
+cached_pages(const struct pcp *pcp)
+{
+	uint64_t pages = 0;
+
+	for (unsigned int order = 0; order < PCP_ORDERS; order++)
+		pages += list_blocks(&pcp->list[order]) << order;
+	return pages;
+}
+
+static void
+add_order(const struct pcp *pcp, unsigned int order, struct pcp_stats *stats)
+{
+	const struct pcp_list *list = &pcp->list[order];
+	const struct pcp_order_stats *counts = &pcp->stats[order];
+	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint64_t allocs = pp_load_relaxed(&counts->allocs) + state / PCP_STATE_ALLOC;
+	const uint64_t zone_allocs = pp_load_relaxed(&counts->zone_allocs);
+	const uint64_t zone_frees = pp_load_relaxed(&counts->zone_frees);
+
+	/* What was freed into the magazines is what lies there, beyond what came otherwise. */
+	stats->frees += allocs + list_blocks(list) + pp_load_relaxed(&counts->out) -
+			pp_load_relaxed(&counts->in) + zone_frees;
+	stats->allocs += allocs + zone_allocs;
+	stats->zone_allocs += zone_allocs;
+	stats->zone_frees += zone_frees;
+}
+
+void
+pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
+{
+	struct pcp_depot *depot = cache->depot;
+
+	*stats = (struct pcp_stats){
+		.depot_allocs = pp_load_relaxed(&depot->allocs),
+		.depot_frees = pp_load_relaxed(&depot->frees),
+		.unregistered = pp_load_relaxed(&depot->unregistered),
+		.failed = pp_load_relaxed(&depot->failed),
+		.refills = pp_load_relaxed(&depot->refills),
+		.drains = pp_load_relaxed(&depot->drains),
+		.depot_pages = pcp_depot_pages(depot),
+	};
+	pp_lock(&depot->lock);
+	stats->exchanges = depot->exchanges;
+	pp_unlock(&depot->lock);
+	pp_lock(&depot->reclaim_lock);
+	stats->reclaims = depot->reclaims;
+	stats->reclaim_blocks = depot->reclaim_blocks;
+	stats->membarriers = depot->membarriers;
+	pp_unlock(&depot->reclaim_lock);
+
+	stats->allocs = stats->depot_allocs;
+	stats->frees = stats->depot_frees;
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		const struct pcp *pcp = &cache->pcp[i];
+
+		for (unsigned int order = 0; order < PCP_ORDERS; order++)
+			add_order(pcp, order, stats);
+		stats->cached_pages += cached_pages(pcp);
+		stats->reentered += pp_load_relaxed(&pcp->reentered);
+	}
+}
+
+uint64_t
+pcp_cache_free_pages(struct pcp_cache *cache)
+{
+	uint64_t pages = pp_zone_free_pages(cache->depot->zone) + pcp_depot_pages(cache->depot);
+
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		pages += cached_pages(&cache->pcp[i]);
+	return pages;
+}
+
+void
+pcp_cache_dump(struct pcp_cache *cache, FILE *f)
+{
+	const struct pcp_config *config = &cache->depot->config;
+	struct pcp_stats stats;
+
+	pcp_cache_get_stats(cache, &stats);
+	fprintf(f,
+		"pcp_cache %s: mode %s batch %u high %" PRIu64 " max_order %u pages %" PRIu64 "\n",
+		pp_zone_name(cache->depot->zone), pcp_mode_name(config->mode), config->batch,
+		config->high, config->max_order, config->pages);
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		const struct pcp *pcp = &cache->pcp[i];
+
+		if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
+			fprintf(f, "  lcore %u: pages %" PRIu64 " nest %u\n", i, cached_pages(pcp),
+				pp_load_relaxed(&pcp->nest));
+	}
+	fprintf(f,
+		"  depot: pages %" PRIu64 " exchanges %" PRIu64 " refills %" PRIu64
+		" drains %" PRIu64 "\n",
+		stats.depot_pages, stats.exchanges, stats.refills, stats.drains);
+	fprintf(f,
+		"  allocs %" PRIu64 " frees %" PRIu64 " failed %" PRIu64 " zone_allocs %" PRIu64
+		" zone_frees %" PRIu64 " unregistered %" PRIu64 " reentered %" PRIu64 "\n",
+		stats.allocs, stats.frees, stats.failed, stats.zone_allocs, stats.zone_frees,
+		stats.unregistered, stats.reentered);
+	fprintf(f, "  reclaims %" PRIu64 " blocks %" PRIu64 " membarriers %" PRIu64 "\n",
+		stats.reclaims, stats.reclaim_blocks, stats.membarriers);
+}
+
+/* ---- predicates ---- */
+
+static bool
+list_is_valid(const struct pcp_list *list, uint32_t batch)
+{
+	const uint32_t count = pcp_count(list), previous = list->previous_count;
+
+	if (list->loaded == NULL)
+		return count == 0 && previous == 0 && list->parked == 0 && list->capacity == 0;
+	return (list->capacity == batch || list->capacity == 0) && count <= list->capacity &&
+	       list->parked <= batch && (list->capacity == 0 || list->parked == 0) &&
+	       (previous == 0 || previous == batch) && list->loaded != list->previous;
+}
+
+/* The depot was born with ceil(N/B) + 1 magazines; exchanges are one for one. */
+static bool
+depot_list_is_valid(const struct pcp_depot *depot, unsigned int order)
+{
+	const struct pcp_depot_list *list = &depot->list[order];
+	const uint64_t blocks = depot->config.pages >> order;
+	const struct pcp_magazine *magazine;
+	uint32_t n_full = 0, n_empty = 0;
+
+	TAILQ_FOREACH (magazine, &list->full, link) {
+		if (magazine->count != list->batch)
+			return false;
+		n_full++;
+	}
+	TAILQ_FOREACH (magazine, &list->empty, link)
+		n_empty++;
+	return n_full == list->n_full && n_empty == list->n_empty && list->partial != NULL &&
+	       list->partial->count <= list->batch &&
+	       n_full + n_empty == (blocks + list->batch - 1) / list->batch;
+}
+
+bool
+pcp_cache_is_valid(struct pcp_cache *cache)
+{
+	struct pcp_depot *depot = cache->depot;
+	bool valid = true;
+
+	pp_lock(&depot->lock);
+	for (unsigned int order = 0; order <= depot->config.max_order; order++)
+		valid = valid && depot_list_is_valid(depot, order);
+	pp_unlock(&depot->lock);
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		const struct pcp *pcp = &cache->pcp[i];
+
+		valid = valid && pcp->busy == 0;
+		for (unsigned int order = 0; order <= depot->config.max_order; order++)
+			valid = valid && list_is_valid(&pcp->list[order], depot->list[order].batch);
+	}
+	if (!valid)
+		PCP_LOG(ERR, "%s: invalid: magazines and counts disagree",
+			pp_zone_name(depot->zone));
+	return valid;
+}

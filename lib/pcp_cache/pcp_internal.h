@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What the files of lib/pcp_cache share. */
+
+#include <sys/queue.h>
+
+#include <rte_log.h>
+#include <rte_prefetch.h>
+
+#include "pcp.h"
+
+#define PCP_ORDERS (PCP_MAX_ORDER + 1)
+
+extern int pcp_logtype;
+
+#define PCP_LOG(level, fmt, ...)                                                                   \
+	rte_log(RTE_LOG_##level, pcp_logtype, "pcp_cache: " fmt "\n", ##__VA_ARGS__)
+
+TAILQ_HEAD(pcp_magazine_list, pcp_magazine);
+
+/*
+ * Magazines of one order that no lcore has loaded. With B pages per magazine and N in the zone the
+ * depot was born with ceil(N/B) + 1, and each cache brought two along: whatever the caches hold,
+ * an empty one is there for whoever has a full one to give.
+ */
+struct pcp_depot_list {
+	struct pcp_magazine_list full;  /* hottest first; B pages each */
+	struct pcp_magazine_list empty; /* hottest first */
+	struct pcp_magazine *partial;   /* the one that flushes pour into: 0..B pages */
+	uint32_t n_full;
+	uint32_t n_empty;
+	uint32_t batch;
+	uint32_t high; /* full magazines beyond this go to the zone */
+};
+
+/* What the caches of a zone share. */
+struct pcp_depot {
+	struct pp_lock lock;
+	struct pcp_depot_list list[PCP_ORDERS];
+	uint64_t exchanges;
+
+	struct pp_lock reclaim_lock __rte_cache_aligned; /* one reclaim at a time */
+	uint64_t backoff_until;                          /* TSC; no membarrier before */
+	uint64_t reclaims, reclaim_blocks, membarriers;
+
+	/* Atomic, and off the other lines: blocks but for `failed`, `refills` and `drains`. */
+	uint64_t allocs __rte_cache_aligned;
+	uint64_t frees, unregistered, failed, refills, drains;
+
+	struct pp_zone *zone __rte_cache_aligned;
+	struct pcp_config config;
+	uint64_t backoff_cycles;
+	void *magazines; /* memory of those the depot was born with */
+	void *lcore_callback;
+};
+
+/* ---- lists: only by who owns or has claimed the cache ---- */
+
+/* Keeps the allocation count. */
+static inline void
+pcp_set_count(struct pcp_list *list, uint32_t count)
+{
+	pp_store_relaxed(&list->state, (pp_load_relaxed(&list->state) & ~PCP_STATE_COUNT) | count);
+}
+
+/* Make the list look empty and full at once, so that every call takes the slow path. */
+static inline void
+pcp_park(struct pcp *pcp)
+{
+	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
+		struct pcp_list *list = &pcp->list[order];
+
+		pp_store_relaxed(&list->parked, pcp_count(list));
+		list->capacity = 0;
+		pcp_set_count(list, 0);
+	}
+}
+
+static inline void
+pcp_unpark(struct pcp *pcp)
+{
+	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
+		struct pcp_list *list = &pcp->list[order];
+
+		if (list->loaded == NULL)
+			continue;
+		list->capacity = pcp->cache->depot->list[order].batch;
+		pcp_set_count(list, pp_load_relaxed(&list->parked));
+		pp_store_relaxed(&list->parked, 0);
+	}
+}
+
+/* Ask for all lines of a magazine at once: it comes from another core's cache. */
+static inline void
+pcp_prefetch_magazine(const struct pcp_magazine *magazine, uint32_t count, bool for_write)
+{
+	for (uint32_t i = 0; i < count; i += RTE_CACHE_LINE_SIZE / sizeof(magazine->page[0])) {
+		if (for_write)
+			rte_prefetch0_write(&magazine->page[i]);
+		else
+			rte_prefetch0(&magazine->page[i]);
+	}
+}
+
+/* ---- depot.c; takes the depot's lock ---- */
+
+struct pcp_depot *pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config);
+void pcp_depot_destroy(struct pcp_depot *depot);
+
+/* Bytes of a magazine of `batch` pages. */
+size_t pcp_magazine_size(uint32_t batch);
+
+/* Swap an empty magazine for one with pages; NULL, and the empty one kept, when there is none. */
+struct pcp_magazine *pcp_depot_take_full(
+	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *empty);
+
+/*
+ * Swap a full magazine for an empty one; the surplus above `high` goes to the zone. NULL, and the
+ * full one kept, when pages were freed that do not exist.
+ */
+struct pcp_magazine *pcp_depot_give_full(
+	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *full);
+
+/* Take up to n blocks out of the magazines; put n back. Returns how many. */
+uint32_t pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n);
+uint32_t pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, uint32_t n);
+
+/* Give full magazines beyond `keep`, and with keep 0 the partial one, to the zone: blocks moved. */
+uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint32_t keep);
+
+/* Pages in the depot, all orders. */
+uint64_t pcp_depot_pages(struct pcp_depot *depot);
+
+/* ---- slow.c ---- */
+
+/* Empty the lists into the depot. Only who owns or has claimed the cache. Returns blocks moved. */
+uint64_t pcp_flush(struct pcp *pcp);
+
+/* ---- section.c ---- */
+
+/* A single call, busy already set, becomes the only user of the lists, if it may use them. */
+void pcp_enter(struct pcp *pcp);
+
+/* Serves what others asked for, then clears busy. */
+void pcp_leave(struct pcp *pcp);
+
+/* ---- reclaim.c ---- */
+
+/*
+ * The zone and the depot are dry: move what other lcores' caches hold to the depot. True when it
+ * is worth while to try again.
+ */
+bool pcp_reclaim(struct pcp_cache *cache, const struct pcp *self);
+
+/* One round over all caches but `self`. Returns blocks moved to the depot. */
+uint64_t pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self);
+
+/* ---- membarrier.c ---- */
+
+/* Whether this process may call pcp_membarrier() from now on. */
+bool pcp_membarrier_register(void);
+
+/* Every running thread of the process passes a full barrier. False when the kernel refuses. */
+bool pcp_membarrier(void);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reclaim: what idle lcores' caches hold must not be out of the others' reach.
+ *
+ * The owner publishes that it is inside a call or section with plain stores and then reads
+ * `attention`; a claimer sets CLAIMED there and then reads what the owner published. The owner's
+ * half of the barrier between the two is free, because the claimer's is a membarrier: after it the
+ * owner has either published itself, or will see the claim and wait.
+ */
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+
+#include "pcp_internal.h"
+
+/* A single call is short: worth waiting for, unless its thread is descheduled. */
+#define SPINS_FOR_A_CALL 2000
+/* A reclaim walks all caches: others that are dry give it about as long as one takes. */
+#define YIELDS_FOR_A_RECLAIM 100
+
+/* A hint: exact only for a cache that is claimed, or whose owner is idle. */
+static bool
+holds_pages(const struct pcp *pcp)
+{
+	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
+		const struct pcp_list *list = &pcp->list[order];
+
+		if (pcp_count(list) + pp_load_relaxed(&list->parked) +
+				pp_load_relaxed(&list->previous_count) >
+			0)
+			return true;
+	}
+	return false;
+}
+
+/* What a look without any barrier says of a cache. */
+enum prospect {
+	NOTHING,
+	IN_SECTION, /* may hold pages; a claim must fail */
+	IN_CALL,    /* may hold pages: a swap in progress can hide them */
+	IDLE,       /* holds pages */
+};
+
+static enum prospect
+look(const struct pcp *pcp)
+{
+	if (pp_load_acquire(&pcp->attention) & PCP_ATTENTION_OFFLINE)
+		return NOTHING;
+	if (pp_load_relaxed(&pcp->nest) > 0)
+		return IN_SECTION;
+	if (pp_load_relaxed(&pcp->busy) != 0)
+		return IN_CALL;
+	return holds_pages(pcp) ? IDLE : NOTHING;
+}
+
+static void
+ask_to_drain(struct pcp *pcp)
+{
+	if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN))
+		pp_fetch_or(&pcp->attention, PCP_ATTENTION_DRAIN);
+}
+
+/* ---- spin: the lock says who may touch the lists ---- */
+
+static uint64_t
+take_by_lock(struct pcp_cache *cache, const struct pcp *self)
+{
+	uint64_t moved = 0;
+
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		struct pcp *pcp = &cache->pcp[i];
+
+		if (pcp == self || look(pcp) == NOTHING)
+			continue;
+		if (pp_trylock(&pcp->lock)) {
+			pcp_unpark(pcp);
+			moved += pcp_flush(pcp);
+			pcp_park(pcp);
+			pp_unlock(&pcp->lock);
+		} else {
+			ask_to_drain(pcp);
+		}
+	}
+	return moved;
+}
+
+/* ---- bh, bypass: claims ---- */
+
+static void
+release(struct pcp *pcp, uint32_t bits)
+{
+	pp_fetch_and(&pcp->attention, ~bits);
+}
+
+/* After the membarrier: the cache is ours if its owner is in neither section nor call. */
+static bool
+is_taken(const struct pcp *pcp)
+{
+	for (uint32_t spins = 0; pp_load_acquire(&pcp->nest) == 0; spins++) {
+		if (pp_load_acquire(&pcp->busy) == 0)
+			return true;
+		if (spins == SPINS_FOR_A_CALL)
+			return false;
+		rte_pause();
+	}
+	return false;
+}
+
+static uint64_t
+take_by_claim(struct pcp_cache *cache, const struct pcp *self)
+{
+	struct pcp_depot *depot = cache->depot;
+	struct pcp *candidate[RTE_MAX_LCORE];
+	const uint32_t pid = (uint32_t)getpid();
+	const bool backoff = rte_rdtsc() < depot->backoff_until;
+	unsigned int n = 0;
+	uint64_t moved = 0;
+
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		struct pcp *pcp = &cache->pcp[i];
+		const enum prospect prospect = pcp == self ? NOTHING : look(pcp);
+
+		if (prospect == NOTHING)
+			continue;
+		ask_to_drain(pcp);
+		/* Membarriers do not reach other processes. */
+		if (pcp->owner_pid == pid &&
+			(prospect == IDLE || (prospect == IN_CALL && !backoff)))
+			candidate[n++] = pcp;
+	}
+	if (n == 0)
+		return 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		pp_fetch_or(&candidate[i]->attention, PCP_ATTENTION_CLAIMED);
+	const bool ordered = pcp_membarrier();
+
+	depot->membarriers++;
+	for (unsigned int i = 0; i < n; i++) {
+		struct pcp *pcp = candidate[i];
+
+		if (ordered && is_taken(pcp)) {
+			moved += pcp_flush(pcp);
+			release(pcp, PCP_ATTENTION_CLAIMED | PCP_ATTENTION_DRAIN);
+		} else {
+			release(pcp, PCP_ATTENTION_CLAIMED);
+		}
+	}
+	if (moved == 0)
+		depot->backoff_until = rte_rdtsc() + depot->backoff_cycles;
+	return moved;
+}
+
+uint64_t
+pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self)
+{
+	struct pcp_depot *depot = cache->depot;
+	sigset_t all, before;
+	uint64_t moved = 0;
+
+	/* A handler that ran here could wait for an owner that waits for us. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	switch (depot->config.mode) {
+	case PCP_MODE_BH:
+	case PCP_MODE_BYPASS:
+		moved = take_by_claim(cache, self);
+		break;
+	case PCP_MODE_SPIN:
+		moved = take_by_lock(cache, self);
+		break;
+	case PCP_MODE_NONE: /* nothing keeps the owner off its lists */
+		break;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	depot->reclaims++;
+	depot->reclaim_blocks += moved;
+	return moved;
+}
+
+static bool
+anything_to_get(const struct pcp_cache *cache, const struct pcp *self)
+{
+	const bool backoff = rte_rdtsc() < pp_load_relaxed(&cache->depot->backoff_until);
+
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		const struct pcp *pcp = &cache->pcp[i];
+
+		if (pcp == self)
+			continue;
+		switch (look(pcp)) {
+		case IDLE:
+			return true;
+		case IN_CALL:
+			if (!backoff)
+				return true;
+			break;
+		case IN_SECTION:
+			if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN))
+				return true;
+			break;
+		case NOTHING:
+			break;
+		}
+	}
+	return false;
+}
+
+bool
+pcp_reclaim(struct pcp_cache *cache, const struct pcp *self)
+{
+	struct pcp_depot *depot = cache->depot;
+
+	if (!anything_to_get(cache, self))
+		return false;
+	if (pp_trylock(&depot->reclaim_lock)) {
+		const uint64_t moved = pcp_reclaim_round(cache, self);
+
+		pp_unlock(&depot->reclaim_lock);
+		return moved > 0;
+	}
+	for (uint32_t i = 0; i < YIELDS_FOR_A_RECLAIM; i++) {
+		if (pp_load_acquire(&depot->reclaim_lock.held) == 0)
+			break;
+		sched_yield();
+	}
+	return true;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who may touch an lcore's lists: sections, single calls and their modes. */
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <rte_malloc.h>
+
+#include "pcp_internal.h"
+
+/* A claim lasts for the copy of a few hundred pointers, unless its holder is descheduled. */
+#define SPINS_BEFORE_YIELD 1000
+
+/* Give the cache its two magazines per order; without memory it stays offline, and works. */
+static void
+online(struct pcp *pcp)
+{
+	const struct pcp_depot *depot = pcp->cache->depot;
+	size_t size = 0;
+
+	for (unsigned int order = 0; order <= depot->config.max_order; order++)
+		size += 2 * pcp_magazine_size(depot->list[order].batch);
+	pcp->magazines = rte_malloc("pcp_magazines", size, RTE_CACHE_LINE_SIZE);
+	if (pcp->magazines == NULL)
+		return;
+
+	char *memory = pcp->magazines;
+
+	for (unsigned int order = 0; order <= depot->config.max_order; order++) {
+		struct pcp_list *list = &pcp->list[order];
+		const size_t magazine_size = pcp_magazine_size(depot->list[order].batch);
+
+		list->loaded = (struct pcp_magazine *)memory;
+		list->previous = (struct pcp_magazine *)(memory + magazine_size);
+		memory += 2 * magazine_size;
+	}
+	pcp->owner_pid = (uint32_t)getpid();
+	if (depot->config.mode != PCP_MODE_SPIN)
+		pcp_unpark(pcp);
+	/* From here on claimers look at the cache. */
+	pp_fetch_and(&pcp->attention, ~(uint32_t)PCP_ATTENTION_OFFLINE);
+}
+
+static void
+wait_unclaimed(const struct pcp *pcp)
+{
+	for (uint32_t spins = 0; pp_load_acquire(&pcp->attention) & PCP_ATTENTION_CLAIMED;
+		spins++) {
+		if (spins < SPINS_BEFORE_YIELD)
+			rte_pause();
+		else
+			sched_yield();
+	}
+}
+
+static void
+flush_if_asked(struct pcp *pcp)
+{
+	if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN))
+		return;
+	pp_fetch_and(&pcp->attention, ~(uint32_t)PCP_ATTENTION_DRAIN);
+	pcp_flush(pcp);
+}
+
+static bool
+lock_lists(struct pcp *pcp)
+{
+	if (!pp_trylock(&pcp->lock))
+		return false;
+	pcp_unpark(pcp);
+	return true;
+}
+
+static void
+unlock_lists(struct pcp *pcp)
+{
+	flush_if_asked(pcp);
+	pcp_park(pcp);
+	pp_unlock(&pcp->lock);
+}
+
+void
+pcp_enter(struct pcp *pcp)
+{
+	/* Inside a section the lists are as the section left them, and a claimer must fail. */
+	if (pcp->nest > 0)
+		return;
+	while (pp_load_acquire(&pcp->attention) & PCP_ATTENTION_CLAIMED) {
+		pp_store_release(&pcp->busy, 0);
+		wait_unclaimed(pcp);
+		pp_store_relaxed(&pcp->busy, 1);
+		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
+	}
+	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
+		online(pcp);
+	if (pcp->cache->depot->config.mode == PCP_MODE_SPIN)
+		pcp->locked = lock_lists(pcp);
+}
+
+void
+pcp_leave(struct pcp *pcp)
+{
+	if (pcp->nest == 0) {
+		if (pcp->cache->depot->config.mode != PCP_MODE_SPIN) {
+			flush_if_asked(pcp);
+		} else if (pcp->locked) {
+			pcp->locked = false;
+			unlock_lists(pcp);
+		}
+	}
+	pp_store_release(&pcp->busy, 0);
+}
+
+void
+pcp_bh_disable_slow(struct pcp *pcp)
+{
+	while (pp_load_acquire(&pcp->attention) & PCP_ATTENTION_CLAIMED) {
+		pp_store_release(&pcp->nest, 0);
+		wait_unclaimed(pcp);
+		pp_store_relaxed(&pcp->nest, 1);
+		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
+	}
+	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
+		online(pcp);
+	switch (pcp->cache->depot->config.mode) {
+	case PCP_MODE_SPIN:
+		pcp->locked = lock_lists(pcp);
+		break;
+	case PCP_MODE_BYPASS:
+		pcp_park(pcp);
+		break;
+	case PCP_MODE_BH:
+	case PCP_MODE_NONE:
+		break;
+	}
+}
+
+void
+pcp_bh_enable_slow(struct pcp *pcp)
+{
+	switch (pcp->cache->depot->config.mode) {
+	case PCP_MODE_SPIN:
+		if (pcp->locked) {
+			pcp->locked = false;
+			unlock_lists(pcp);
+		}
+		break;
+	case PCP_MODE_BYPASS:
+		pcp_unpark(pcp);
+		flush_if_asked(pcp);
+		break;
+	case PCP_MODE_BH:
+	case PCP_MODE_NONE:
+		flush_if_asked(pcp);
+		break;
+	}
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a call does when the loaded magazine cannot serve it. */
+
+#include <errno.h>
+
+#include <rte_errno.h>
+
+#include "pcp_internal.h"
+
+/* ---- exchanges: by who owns or has claimed the cache ---- */
+
+/* A counter that one thread writes and any may read. */
+static void
+add(uint64_t *counter, uint64_t n)
+{
+	pp_store_relaxed(counter, *counter + n);
+}
+
+/* The state word's allocation count has 48 bits; every exchange moves it to the statistics. */
+static void
+fold_allocs(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_list *list = &pcp->list[order];
+	const uint64_t state = pp_load_relaxed(&list->state);
+
+	add(&pcp->stats[order].allocs, state / PCP_STATE_ALLOC);
+	pp_store_relaxed(&list->state, state % PCP_STATE_ALLOC);
+}
+
+static void
+swap_magazines(struct pcp_list *list, uint32_t loaded_count, uint32_t previous_count)
+{
+	struct pcp_magazine *magazine = list->loaded;
+
+	list->loaded = list->previous;
+	list->previous = magazine;
+	pcp_set_count(list, loaded_count);
+	pp_store_relaxed(&list->previous_count, previous_count);
+}
+
+/* Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry. */
+static bool
+refill(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+	struct pcp_list *list = &pcp->list[order];
+
+	fold_allocs(pcp, order);
+	if (list->previous_count > 0) {
+		swap_magazines(list, list->previous_count, 0);
+		return true;
+	}
+	struct pcp_magazine *full = pcp_depot_take_full(depot, order, list->loaded);
+
+	if (full != NULL) {
+		const uint32_t count = full->count;
+
+		pcp_prefetch_magazine(full, count, false);
+		list->loaded = full;
+		pcp_set_count(list, count);
+		add(&pcp->stats[order].in, count);
+		return true;
+	}
+	const uint32_t got = pp_zone_alloc_bulk(
+		depot->zone, order, list->loaded->page, list->capacity, PP_ALLOC_REFILL);
+
+	pcp_set_count(list, got);
+	add(&pcp->stats[order].in, got);
+	pp_fetch_add(&depot->refills, got > 0);
+	return got > 0;
+}
+
+/* Room for a full loaded magazine: the previous one, an empty one of the depot, or the zone. */
+static void
+make_room(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+	struct pcp_list *list = &pcp->list[order];
+	const uint32_t count = pcp_count(list);
+
+	fold_allocs(pcp, order);
+	if (list->previous_count == 0) {
+		swap_magazines(list, 0, count);
+		return;
+	}
+	struct pcp_magazine *empty = pcp_depot_give_full(depot, order, list->loaded);
+
+	if (likely(empty != NULL)) {
+		pcp_prefetch_magazine(empty, list->capacity, true);
+		list->loaded = empty;
+	} else {
+		/* More pages than the zone has: it will know the ones freed twice. */
+		pp_zone_free_bulk(depot->zone, order, list->loaded->page, count);
+	}
+	pcp_set_count(list, 0);
+	add(&pcp->stats[order].out, count);
+}
+
+static void
+flush_magazine(
+	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
+{
+	const uint32_t done = pcp_depot_put(depot, order, magazine->page, count);
+
+	if (unlikely(done < count))
+		pp_zone_free_bulk(depot->zone, order, magazine->page + done, count - done);
+}
+
+static uint32_t
+flush_list(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+	struct pcp_list *list = &pcp->list[order];
+	const uint32_t loaded = pcp_count(list), previous = list->previous_count;
+
+	fold_allocs(pcp, order);
+	flush_magazine(depot, order, list->previous, previous);
+	pp_store_relaxed(&list->previous_count, 0);
+	flush_magazine(depot, order, list->loaded, loaded);
+	pcp_set_count(list, 0);
+	add(&pcp->stats[order].out, loaded + previous);
+	return loaded + previous;
+}
+
+uint64_t
+pcp_flush(struct pcp *pcp)
+{
+	uint64_t moved = 0;
+
+	for (unsigned int order = 0; order <= pcp->cache->depot->config.max_order; order++)
+		moved += flush_list(pcp, order);
+	return moved;
+}
+
+/* ---- past the magazines ---- */
+
+/* What lies in magazines of other orders goes to the zone, to be merged or split. */
+static uint64_t
+drain_other_orders(struct pcp_depot *depot, struct pcp *pcp, unsigned int order)
+{
+	uint64_t moved = 0;
+
+	for (unsigned int other = 0; other <= depot->config.max_order; other++) {
+		if (other == order)
+			continue;
+		if (pcp != NULL && pcp->list[other].capacity > 0)
+			flush_list(pcp, other);
+		moved += pcp_depot_drain(depot, other, 0);
+	}
+	return moved;
+}
+
+/* Nothing left here: is it worth while to try again? */
+static bool
+reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order)
+{
+	return drain_other_orders(cache->depot, pcp, order) > 0 || pcp_reclaim(cache, pcp);
+}
+
+/* As many of n blocks as zone and depot have between them, zone first. */
+static uint32_t
+zone_alloc(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n)
+{
+	uint32_t done = pp_zone_alloc_bulk(depot->zone, order, pages, n, PP_ALLOC_REFILL);
+
+	if (unlikely(done < n) && order <= depot->config.max_order)
+		done += pcp_depot_take(depot, order, pages + done, n - done);
+	return done;
+}
+
+static int
+failed(struct pcp_depot *depot)
+{
+	pp_fetch_add(&depot->failed, 1);
+	rte_errno = ENOMEM;
+	return -ENOMEM;
+}
+
+int
+pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
+{
+	struct pcp_depot *depot = cache->depot;
+	uint32_t done = 0;
+
+	if (order <= depot->config.max_order)
+		done = pcp_depot_take(depot, order, pages, n);
+	do {
+		if (done < n)
+			done += zone_alloc(depot, order, pages + done, n - done);
+	} while (unlikely(done < n) && reclaim(cache, NULL, order));
+
+	if (unlikely(done < n)) {
+		pp_zone_free_bulk(depot->zone, order, pages, done);
+		return failed(depot);
+	}
+	pp_fetch_add(&depot->allocs, n);
+	if (unlikely(rte_lcore_id() == LCORE_ID_ANY))
+		pp_fetch_add(&depot->unregistered, n);
+	return 0;
+}
+
+void
+pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
+{
+	struct pcp_depot *depot = cache->depot;
+	uint32_t done = 0;
+
+	if (likely(order <= depot->config.max_order))
+		done = pcp_depot_put(depot, order, pages, n);
+	if (unlikely(done < n))
+		pp_zone_free_bulk(depot->zone, order, pages + done, n - done);
+	pp_fetch_add(&depot->frees, n);
+	if (unlikely(rte_lcore_id() == LCORE_ID_ANY))
+		pp_fetch_add(&depot->unregistered, n);
+}
+
+/* ---- calls whose owner may use the lists, or must keep off them (capacity 0) ---- */
+
+static int
+zone_alloc_all(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+	uint32_t done = 0;
+
+	do
+		done += zone_alloc(depot, order, pages + done, n - done);
+	while (unlikely(done < n) && reclaim(pcp->cache, pcp, order));
+
+	if (unlikely(done < n)) {
+		pp_zone_free_bulk(depot->zone, order, pages, done);
+		return failed(depot);
+	}
+	add(&pcp->stats[order].zone_allocs, n);
+	return 0;
+}
+
+static void
+zone_free_all(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+{
+	pp_zone_free_bulk(pcp->cache->depot->zone, order, pages, n);
+	add(&pcp->stats[order].zone_frees, n);
+}
+
+static void
+list_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+{
+	struct pcp_list *list = &pcp->list[order];
+
+	while (n > 0) {
+		const uint32_t count = pcp_count(list);
+		const uint32_t k = RTE_MIN(n, list->capacity - count);
+
+		if (k == 0) {
+			make_room(pcp, order);
+			continue;
+		}
+		pcp_copy(&list->loaded->page[count], pages, k);
+		pcp_set_count(list, count + k);
+		pages += k;
+		n -= k;
+	}
+}
+
+static int
+list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
+{
+	struct pcp_list *list = &pcp->list[order];
+	uint32_t done = 0;
+
+	while (done < n) {
+		const uint32_t count = pcp_count(list);
+		const uint32_t k = RTE_MIN(n - done, count);
+
+		if (k == 0) {
+			if (likely(refill(pcp, order)) || reclaim(pcp->cache, pcp, order))
+				continue;
+			break;
+		}
+		pcp_copy(pages + done, &list->loaded->page[count - k], k);
+		pp_store_relaxed(
+			&list->state, pp_load_relaxed(&list->state) + k * (PCP_STATE_ALLOC - 1));
+		done += k;
+	}
+	if (unlikely(done < n)) {
+		/* Not allocations after all; and what is counted as freed follows from them. */
+		fold_allocs(pcp, order);
+		add(&pcp->stats[order].allocs, -(uint64_t)done);
+		list_free(pcp, order, pages, done);
+		return failed(pcp->cache->depot);
+	}
+	return 0;
+}
+
+/* ---- entry points ---- */
+
+static int
+alloc_blocks(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
+{
+	if (unlikely(pcp->list[order].capacity == 0))
+		return zone_alloc_all(pcp, order, pages, n);
+	return list_alloc(pcp, order, pages, n);
+}
+
+static void
+free_blocks(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+{
+	if (unlikely(pcp->list[order].capacity == 0))
+		zone_free_all(pcp, order, pages, n);
+	else
+		list_free(pcp, order, pages, n);
+}
+
+int
+pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
+{
+	return alloc_blocks(pcp, order, pages, n);
+}
+
+void
+pcp_free_nested_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+{
+	free_blocks(pcp, order, pages, n);
+}
+
+/*
+ * The call was made from a handler that interrupted another call. That one will overwrite the state
+ * word with what it has computed, so this one must not touch the lists, nor clear busy.
+ */
+static bool
+reentered(const struct pcp *pcp, bool was_busy)
+{
+	return was_busy && pcp->cache->depot->config.mode != PCP_MODE_NONE;
+}
+
+static int
+reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
+{
+	struct pp_zone *zone = pcp->cache->depot->zone;
+	const uint32_t done =
+		pp_zone_alloc_bulk(zone, order, pages, n, PP_ALLOC_REFILL | PP_ALLOC_TRYLOCK);
+
+	pp_fetch_add(&pcp->reentered, 1);
+	if (done < n) {
+		for (uint32_t i = 0; i < done; i++)
+			pp_zone_free(zone, pages[i], order, PP_ALLOC_TRYLOCK);
+		return -EBUSY;
+	}
+	pp_fetch_add(&pcp->stats[order].zone_allocs, n);
+	return 0;
+}
+
+static void
+reentered_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		pp_zone_free(pcp->cache->depot->zone, pages[i], order, PP_ALLOC_TRYLOCK);
+	pp_fetch_add(&pcp->reentered, 1);
+	pp_fetch_add(&pcp->stats[order].zone_frees, n);
+}
+
+int
+pcp_alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, bool was_busy)
+{
+	if (unlikely(reentered(pcp, was_busy)))
+		return reentered_alloc(pcp, order, pages, n);
+
+	pcp_enter(pcp);
+	const int rc = alloc_blocks(pcp, order, pages, n);
+
+	pcp_leave(pcp);
+	return rc;
+}
+
+void
+pcp_free_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, bool was_busy)
+{
+	if (unlikely(reentered(pcp, was_busy))) {
+		reentered_free(pcp, order, pages, n);
+		return;
+	}
+	pcp_enter(pcp);
+	free_blocks(pcp, order, pages, n);
+	pcp_leave(pcp);
+}
