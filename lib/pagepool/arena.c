@@ -63,6 +63,13 @@ arena_populate(const struct pp_arena *arena)
 	return errno == EFAULT ? -ENOMEM : -errno;
 }
 
+void
+arena_touch(const struct pp_arena *arena)
+{
+	for (size_t i = 0; i < arena->len; i += arena->page_size)
+		*(volatile char *)RTE_PTR_ADD(arena->addr, i) = 0;
+}
+
 /* A number out of sysfs, 0 when there is none. */
 static size_t
 read_count(const char *dir, const char *file)
@@ -157,7 +164,9 @@ arena_init(struct pp_arena *arena, const struct pp_arena_config *config)
 	if (!backends[config->backend]->page_size_ok(config->page_size)) {
 		PP_LOG(ERR, "%s: no pages of %zu bytes in %s memory%s", config->name,
 			config->page_size, pp_backend_name(config->backend),
-			rte_eal_has_hugepages() ? "" : " (EAL runs without hugepages)");
+			config->backend == PP_BACKEND_MEMZONE && !rte_eal_has_hugepages()
+				? " (EAL runs without hugepages)"
+				: "");
 		return -EINVAL;
 	}
 	if (rte_strscpy(arena->name, config->name, sizeof(arena->name)) < 0)

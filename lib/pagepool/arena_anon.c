@@ -44,18 +44,6 @@ map_aligned(size_t len)
 }
 
 static int
-anon_populate(const struct pp_arena *arena)
-{
-	const int ret = arena_populate(arena);
-
-	if (ret != -EINVAL)
-		return ret;
-	for (size_t i = 0; i < arena->len; i += arena->page_size)
-		*(volatile char *)RTE_PTR_ADD(arena->addr, i) = 0;
-	return 0;
-}
-
-static int
 anon_map(struct pp_arena *arena)
 {
 	int ret;
@@ -71,7 +59,11 @@ anon_map(struct pp_arena *arena)
 		return ret;
 	}
 	madvise(arena->addr, arena->len, MADV_HUGEPAGE); /* speed only: may fail */
-	ret = anon_populate(arena);
+	ret = arena_populate(arena);
+	if (ret == -EINVAL) {
+		arena_touch(arena);
+		ret = 0;
+	}
 	if (ret != 0) {
 		anon_unmap(arena);
 		goto fail;

@@ -38,8 +38,14 @@ extern const struct arena_ops arena_anon_ops;
 /* Bind fresh, untouched memory to the arena's node. 0 or -errno, logged. */
 int arena_bind(const struct pp_arena *arena);
 
-/* Give every page its memory, without SIGBUS where there is none. 0 or -errno, not logged. */
+/*
+ * Give every page its memory, without SIGBUS where there is none. 0 or -errno, not logged; -EINVAL
+ * on kernels that cannot.
+ */
 int arena_populate(const struct pp_arena *arena);
+
+/* Map every page by a first write to it. */
+void arena_touch(const struct pp_arena *arena);
 
 /* Log that hugepages ran short, and what to do about it. */
 void arena_log_shortage(const struct pp_arena *arena, size_t pages);

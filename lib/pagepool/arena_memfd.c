@@ -25,7 +25,8 @@ memfd_unmap(struct pp_arena *arena)
 	munmap(arena->addr, arena->len);
 }
 
-/* Kernels before 5.14 cannot populate a mapping, but allocate the pages of a file. */
+/* Kernels before 5.14 cannot populate a mapping, but allocate a file's pages: then touch is safe.
+ */
 static int
 memfd_populate(const struct pp_arena *arena, int fd)
 {
@@ -33,9 +34,10 @@ memfd_populate(const struct pp_arena *arena, int fd)
 
 	if (ret != -EINVAL)
 		return ret;
-	if (fallocate(fd, 0, 0, (off_t)arena->len) == 0)
-		return 0;
-	return errno == ENOSPC ? -ENOMEM : -errno;
+	if (fallocate(fd, 0, 0, (off_t)arena->len) != 0)
+		return errno == ENOSPC ? -ENOMEM : -errno;
+	arena_touch(arena);
+	return 0;
 }
 
 static int
