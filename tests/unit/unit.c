@@ -53,35 +53,39 @@ unit_skip_line(const char *fmt, ...)
 	va_end(ap);
 }
 
-static int
-eal_init(int n_extra, const char *const *extra)
+/* EAL leaves its runtime folder behind, even where it puts nothing there. */
+static void
+eal_end(void)
 {
-	static char lcores[32], prefix[48];
-	const char *args[32] = {"unit", lcores, prefix, "--no-pci", "--no-telemetry"};
-	int n = 5;
+	char *dir = strdup(rte_eal_get_runtime_dir());
+
+	rte_eal_cleanup();
+	rmdir(dir);
+	free(dir);
+}
+
+static int
+eal_init(unsigned int n_extra, const char *const *extra)
+{
+	static char arg[16][64] = {"unit", "", "", "--no-pci", "--no-telemetry"};
+	static char *argv[RTE_DIM(arg) + 1]; /* EAL reorders it */
+	unsigned int n = 5;
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
 	sched_getaffinity(0, sizeof(cpus), &cpus);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &cpus)) {
-			snprintf(lcores, sizeof(lcores), "--lcores=0@%d", cpu);
-			break;
-		}
-	}
-	snprintf(prefix, sizeof(prefix), "--file-prefix=pagelane-unit-%d", getpid());
-	for (int i = 0; i < n_extra; i++)
-		args[n++] = extra[i];
+	for (int cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--)
+		if (CPU_ISSET(cpu, &cpus))
+			snprintf(arg[1], sizeof(arg[1]), "--lcores=0@%d", cpu);
+	snprintf(arg[2], sizeof(arg[2]), "--file-prefix=pagelane-unit-%d", getpid());
+	for (unsigned int i = 0; i < n_extra; i++)
+		snprintf(arg[n++], sizeof(arg[0]), "%s", extra[i]);
+	for (unsigned int i = 0; i < n; i++)
+		argv[i] = arg[i];
 	log_stream = open_memstream(&log_text, &log_len);
 	rte_openlog_stream(log_stream);
-
-	/* EAL may reorder what it is given */
-	char *argv[RTE_DIM(args)];
-
-	for (int i = 0; i < n; i++)
-		argv[i] = strdup(args[i]);
-	argv[n] = NULL;
-	return rte_eal_init(n, argv);
+	atexit(eal_end);
+	return rte_eal_init((int)n, argv);
 }
 
 void
@@ -111,6 +115,10 @@ unit_eal_init_huge(unsigned int mib, const char *iova_mode)
 	snprintf(mode, sizeof(mode), "--iova-mode=%s", iova_mode);
 	if (eal_init(4, (const char *[]){"--in-memory", "-m", memory, mode}) < 0) {
 		unit_skip_line("EAL does not start on hugepages with %s:\n%s", mode, unit_log());
+		return false;
+	}
+	if (strcmp(iova_mode, "pa") == 0 && rte_eal_iova_mode() != RTE_IOVA_PA) {
+		unit_skip_line("physical addresses cannot be read here");
 		return false;
 	}
 	unit_log_clear();
@@ -149,9 +157,14 @@ void
 unit_limit_address_space(void)
 {
 	struct rlimit limit;
+	FILE *f = fopen("/proc/self/statm", "r");
+	rlim_t pages;
 
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
 	assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
-	limit.rlim_cur = RTE_MIN(limit.rlim_max, (rlim_t)1 << 40);
+	limit.rlim_cur = RTE_MIN(limit.rlim_max, pages * 4096 + ((rlim_t)1 << 40));
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 }
 

@@ -46,7 +46,7 @@ bool unit_fail_reached(void);
 /* All calls of one function fail with `err`; NULL: none does. */
 void unit_fail_calls(const char *function, int err);
 
-/* Mappings beyond 1 TiB of address space fail, whatever the kernel's overcommitment allows. */
+/* A mapping of more than 1 TiB fails from now on, whatever the kernel's overcommitment allows. */
 void unit_limit_address_space(void);
 
 /* ---- leaks ---- */
