@@ -86,7 +86,7 @@ const char *pp_backend_name(enum pp_backend backend);
 /* ---- zones ---- */
 
 /*
- * `count` equally spaced pages. Page i is at addr + i * stride + (i % colours) * 64: the colour
+ * `count` equally spaced pages. Page i is at addr + i * stride + (i % colours) * PP_COLOUR_STEP: it
  * staggers what applications touch first, or all of it would fall into one set of the L1 cache.
  * 0 and 1 colours mean none. A block never spans two runs.
  */
@@ -96,6 +96,17 @@ struct pp_run {
 	uint32_t count;
 	uint32_t colours;
 };
+
+#define PP_COLOUR_STEP 64 /* a cache line */
+
+/* The address of page i of a run. */
+static inline void *
+pp_run_addr(const struct pp_run *run, uint32_t i)
+{
+	const uint32_t colour = run->colours > 1 ? i % run->colours : 0;
+
+	return run->addr + i * run->stride + (size_t)colour * PP_COLOUR_STEP;
+}
 
 /* Where an allocation may go below the watermark `min`, and how it treats a held lock. */
 enum pp_alloc_flags {
@@ -113,6 +124,12 @@ struct pp_zone *pp_zone_create(const char *name, int node, unsigned int max_orde
 
 /* -EBUSY, and nothing done, while pages are in use. The runs' memory is the caller's. */
 int pp_zone_destroy(struct pp_zone *zone);
+
+/*
+ * As pp_zone_destroy(), also with pages in use: for an owner whose memory is gone whatever becomes
+ * of them. Returns how many were in use.
+ */
+uint64_t pp_zone_abandon(struct pp_zone *zone);
 
 /*
  * Give all pages of `runs` to the zone: all or nothing. Runs may come in any order and must not

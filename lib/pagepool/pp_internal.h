@@ -11,8 +11,6 @@
 
 #include "pagepool.h"
 
-#define PP_COLOUR_STEP 64 /* a cache line */
-
 extern int pp_logtype;
 
 #define PP_LOG(level, fmt, ...)                                                                    \
@@ -43,15 +41,17 @@ struct pp_page {
 LIST_HEAD(pp_page_list, pp_page);
 
 struct pp_zone_run {
-	char *addr;
-	char *end; /* of the last page, colour included */
-	size_t stride;
+	struct pp_run run;
 	struct rte_reciprocal_u64 stride_inverse;
-	uint32_t count;
-	uint32_t colours;
 	uint32_t padded; /* descriptors; blocks merge within them */
 	struct pp_page *pages;
 };
+
+static inline const char *
+pp_run_end(const struct pp_zone_run *run)
+{
+	return run->run.addr + run->run.stride * run->run.count;
+}
 
 /* One pp_zone_add_runs(): freed as a whole with the zone. */
 struct pp_zone_chunk {
@@ -85,19 +85,10 @@ struct pp_zone {
 /* Memory for metadata on the zone's node, zeroed, or NULL with rte_errno set. */
 void *pp_meta_alloc(int node, size_t size);
 
-/* run.c: page addresses and descriptors, in both directions. */
-static inline void *
-pp_run_page_addr(const struct pp_zone_run *run, uint32_t i)
-{
-	const uint32_t colour = run->colours > 1 ? i % run->colours : 0;
-
-	return run->addr + i * run->stride + (size_t)colour * PP_COLOUR_STEP;
-}
-
 static inline void *
 pp_page_addr(const struct pp_page *page)
 {
-	return pp_run_page_addr(page->run, (uint32_t)(page - page->run->pages));
+	return pp_run_addr(&page->run->run, (uint32_t)(page - page->run->pages));
 }
 
 /* The descriptor of the page at exactly this address, or NULL. */

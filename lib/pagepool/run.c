@@ -31,7 +31,7 @@ find_run(const struct pp_zone *zone, const char *addr)
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
 
-		if (zone->runs[middle]->addr <= addr)
+		if (zone->runs[middle]->run.addr <= addr)
 			low = middle + 1;
 		else
 			high = middle;
@@ -44,12 +44,12 @@ pp_zone_page(const struct pp_zone *zone, const void *addr)
 {
 	const struct pp_zone_run *run = find_run(zone, addr);
 
-	if (run == NULL || (const char *)addr >= run->end)
+	if (run == NULL || (const char *)addr >= pp_run_end(run))
 		return NULL;
-	const uint64_t offset = (uint64_t)((const char *)addr - run->addr);
+	const uint64_t offset = (uint64_t)((const char *)addr - run->run.addr);
 	const uint64_t i = rte_reciprocal_divide_u64(offset, &run->stride_inverse);
 
-	if (i >= run->count || pp_run_page_addr(run, (uint32_t)i) != addr)
+	if (i >= run->run.count || pp_run_addr(&run->run, (uint32_t)i) != addr)
 		return NULL;
 	return &run->pages[i];
 }
@@ -84,17 +84,13 @@ static void
 run_init(const struct pp_zone *zone, struct pp_zone_run *run, const struct pp_run *from,
 	struct pp_page *pages)
 {
-	run->addr = from->addr;
-	run->end = from->addr + from->stride * from->count;
-	run->stride = from->stride;
+	run->run = *from;
 	run->stride_inverse = rte_reciprocal_value_u64(from->stride);
-	run->count = from->count;
-	run->colours = RTE_MAX(from->colours, 1u);
 	run->padded = padded_count(zone, from->count);
 	run->pages = pages;
 	for (uint32_t i = 0; i < run->padded; i++) {
 		pages[i].run = run;
-		pages[i].state = i < run->count ? PP_PAGE_TAIL : PP_PAGE_PADDING;
+		pages[i].state = i < run->run.count ? PP_PAGE_TAIL : PP_PAGE_PADDING;
 		pages[i].owner = UINT32_MAX;
 	}
 }
@@ -104,7 +100,7 @@ compare_runs(const void *a, const void *b)
 {
 	const struct pp_zone_run *const *x = a, *const *y = b;
 
-	return (*x)->addr < (*y)->addr ? -1 : (*x)->addr > (*y)->addr;
+	return (*x)->run.addr < (*y)->run.addr ? -1 : (*x)->run.addr > (*y)->run.addr;
 }
 
 /* The zone's runs and the chunk's in one table by address, or NULL: EINVAL for overlaps, ENOMEM. */
@@ -122,7 +118,7 @@ merge_runs(const struct pp_zone *zone, struct pp_zone_chunk *chunk)
 		table[zone->n_runs + i] = &chunk->runs[i];
 	qsort(table, n, sizeof(table[0]), compare_runs);
 	for (uint32_t i = 1; i < n; i++) {
-		if (table[i]->addr < table[i - 1]->end) {
+		if (table[i]->run.addr < pp_run_end(table[i - 1])) {
 			rte_free(table);
 			rte_errno = EINVAL;
 			return NULL;
@@ -135,11 +131,11 @@ merge_runs(const struct pp_zone *zone, struct pp_zone_chunk *chunk)
 static void
 free_run(struct pp_zone *zone, struct pp_zone_run *run)
 {
-	for (uint32_t i = 0; i < run->count;) {
+	for (uint32_t i = 0; i < run->run.count;) {
 		unsigned int order = i == 0 ? zone->max_order : (unsigned int)__builtin_ctz(i);
 
 		order = RTE_MIN(order, zone->max_order);
-		order = RTE_MIN(order, rte_fls_u32(run->count - i) - 1u);
+		order = RTE_MIN(order, rte_fls_u32(run->run.count - i) - 1u);
 		pp_zone_insert(zone, &run->pages[i], order);
 		i += 1u << order;
 	}

@@ -303,17 +303,21 @@ pp_zone_create(const char *name, int node, unsigned int max_order)
 	return zone;
 }
 
-int
-pp_zone_destroy(struct pp_zone *zone)
+static uint64_t
+pages_in_use(struct pp_zone *zone)
 {
 	pp_zone_lock(zone);
 	const uint64_t in_use = zone->pages - zone->free_pages;
 
 	pp_unlock(&zone->lock);
-	if (in_use > 0) {
-		PP_LOG(ERR, "%s: not destroyed, %" PRIu64 " pages are in use", zone->name, in_use);
-		return -EBUSY;
-	}
+	return in_use;
+}
+
+uint64_t
+pp_zone_abandon(struct pp_zone *zone)
+{
+	const uint64_t in_use = pages_in_use(zone);
+
 	for (struct pp_zone_chunk *chunk = zone->chunks, *next; chunk != NULL; chunk = next) {
 		next = chunk->next;
 		rte_free(chunk->pages);
@@ -321,6 +325,19 @@ pp_zone_destroy(struct pp_zone *zone)
 	}
 	rte_free(zone->runs);
 	rte_free(zone);
+	return in_use;
+}
+
+int
+pp_zone_destroy(struct pp_zone *zone)
+{
+	const uint64_t in_use = pages_in_use(zone);
+
+	if (in_use > 0) {
+		PP_LOG(ERR, "%s: not destroyed, %" PRIu64 " pages are in use", zone->name, in_use);
+		return -EBUSY;
+	}
+	pp_zone_abandon(zone);
 	return 0;
 }
 

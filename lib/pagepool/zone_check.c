@@ -13,15 +13,15 @@ pp_page_is_valid(const struct pp_zone *zone, const struct pp_page *page)
 
 	switch (pp_load_relaxed(&page->state)) {
 	case PP_PAGE_PADDING:
-		return i >= run->count;
+		return i >= run->run.count;
 	case PP_PAGE_TAIL:
-		return i < run->count;
+		return i < run->run.count;
 	case PP_PAGE_FREE:
 	case PP_PAGE_USED:
 	case PP_PAGE_RETURNED:
 		/* a head: aligned to its size in the run, and ending inside of it */
 		return page->order <= zone->max_order && (i & ((1u << page->order) - 1)) == 0 &&
-		       i + (1u << page->order) <= run->count;
+		       i + (1u << page->order) <= run->run.count;
 	default:
 		return false;
 	}
@@ -33,7 +33,7 @@ run_is_valid(const struct pp_zone *zone, const struct pp_zone_run *run, uint64_t
 {
 	uint32_t i = 0;
 
-	while (i < run->count) {
+	while (i < run->run.count) {
 		const struct pp_page *head = &run->pages[i];
 
 		if (!pp_page_is_valid(zone, head) || head->state == PP_PAGE_TAIL)

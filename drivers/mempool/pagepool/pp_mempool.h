@@ -5,8 +5,10 @@
  * mempools on the page allocator.
  *
  * The drop-in: ops "pagepool" for any application, chosen with --mbuf-pool-ops-name=pagepool or
- * rte_mempool_set_ops_byname(mp, "pagepool", NULL or a struct pcp_config). A zone over the memory
- * that DPDK gives the pool.
+ * rte_mempool_set_ops_byname(mp, "pagepool", NULL or a struct pp_mempool_config), which is read
+ * when the pool is first populated. A zone over the memory that DPDK gives the pool. In a pool
+ * with cache_size 0 the page caches are the lcores' caches; below a mempool cache the ops use the
+ * depot alone, so that nothing is hoarded twice.
  *
  * Page pools: pp_pktmbuf_pool_create(), a mempool over an arena of ours, one mbuf per 4-KiB page.
  */
@@ -21,13 +23,20 @@ extern "C" {
 
 #define PP_MEMPOOL_OPS_NAME "pagepool"
 
+struct pp_mempool_config {
+	struct pcp_config pcp; /* `pages` and `max_order` are filled in */
+	/* One object per 4-KiB page of the memory given, headers staggered, or DPDK's own layout.
+	 */
+	bool page_per_object;
+};
+
 /* What a page has left for an mbuf's private area and data, headroom included. */
 #define PP_PKTMBUF_ROOM_MAX (PP_PAGE_SIZE - 64 /* object header */ - 128 /* mbuf */)
 
 struct pp_pktmbuf_config {
 	enum pp_backend backend;
 	size_t page_size;      /* of the arena; 0: 2 MiB, or 4 KiB with PP_BACKEND_ANON */
-	struct pcp_config pcp; /* `pages` is filled in */
+	struct pcp_config pcp; /* `pages` and `max_order` are filled in */
 };
 
 /*

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What the files of the mempool driver share. */
+
+#include <rte_log.h>
+
+#include "pp_mempool.h"
+
+extern int pp_mempool_logtype;
+
+#define MEMPOOL_LOG(level, fmt, ...)                                                               \
+	rte_log(RTE_LOG_##level, pp_mempool_logtype, "mempool pagepool: " fmt "\n", ##__VA_ARGS__)
+
+/* mp->pool_data: in shared memory, and valid in every process at the same address. */
+struct pp_mempool {
+	struct pp_zone *zone;
+	struct pcp_cache *cache;
+	struct pp_arena *arena; /* of page pools; NULL for memory that is not ours */
+	bool depot_only;        /* the mempool has a cache of its own */
+	bool page_per_object;   /* one object per 4-KiB page, staggered */
+	bool populating;        /* objects become known to the zone by runs, not by enqueue */
+};
+
+/* populate.c: the ops' populate. */
+int pp_mempool_populate(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_iova_t iova,
+	size_t len, rte_mempool_populate_obj_cb_t *obj_cb, void *obj_cb_arg);

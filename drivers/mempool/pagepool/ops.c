@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The mempool ops "pagepool". */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "mempool_internal.h"
+
+RTE_LOG_REGISTER(pp_mempool_logtype, mempool.pagepool, NOTICE);
+
+static int
+pagepool_alloc(struct rte_mempool *mp)
+{
+	const struct pp_mempool_config *asked = mp->pool_config;
+	struct pcp_config config = asked != NULL ? asked->pcp : (struct pcp_config){0};
+	struct pp_mempool *pool =
+		rte_zmalloc_socket("pp_mempool", sizeof(*pool), RTE_CACHE_LINE_SIZE, mp->socket_id);
+
+	if (pool == NULL) {
+		rte_errno = ENOMEM;
+		return -ENOMEM;
+	}
+	pool->depot_only = mp->cache_size > 0;
+	pool->page_per_object = asked != NULL && asked->page_per_object;
+	pool->zone = pp_zone_create(mp->name, mp->socket_id, PP_MAX_ORDER);
+	if (pool->zone == NULL)
+		goto fail;
+	config.pages = mp->size;
+	config.max_order = 0;
+	pool->cache = pcp_cache_create(pool->zone, &config);
+	if (pool->cache == NULL)
+		goto fail;
+	mp->pool_data = pool;
+	return 0;
+
+fail:
+	if (pool->zone != NULL)
+		pp_zone_abandon(pool->zone);
+	rte_free(pool);
+	return -rte_errno;
+}
+
+/* rte_mempool_free() has dequeued every object it could get, and their memory is gone. */
+static void
+pagepool_free(struct rte_mempool *mp)
+{
+	struct pp_mempool *pool = mp->pool_data;
+
+	if (pool == NULL)
+		return;
+	pcp_cache_destroy(pool->cache);
+	pp_zone_abandon(pool->zone);
+	pp_arena_destroy(pool->arena);
+	rte_free(pool);
+}
+
+static int
+pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
+{
+	struct pp_mempool *pool = mp->pool_data;
+
+	if (unlikely(pool->populating))
+		return 0;
+	if (pool->depot_only)
+		pcp_depot_free_bulk(pool->cache, 0, objs, n);
+	else
+		pcp_cache_free_bulk(pool->cache, objs, n);
+	return 0;
+}
+
+static int
+pagepool_dequeue(struct rte_mempool *mp, void **objs, unsigned int n)
+{
+	struct pp_mempool *pool = mp->pool_data;
+	const int rc = pool->depot_only ? pcp_depot_alloc_bulk(pool->cache, 0, objs, n)
+					: pcp_cache_alloc_bulk(pool->cache, objs, n);
+
+	return likely(rc == 0) ? 0 : -ENOBUFS;
+}
+
+static unsigned int
+pagepool_get_count(const struct rte_mempool *mp)
+{
+	const struct pp_mempool *pool = mp->pool_data;
+
+	return (unsigned int)pcp_cache_free_pages(pool->cache);
+}
+
+static const struct rte_mempool_ops pagepool_ops = {
+	.name = PP_MEMPOOL_OPS_NAME,
+	.alloc = pagepool_alloc,
+	.free = pagepool_free,
+	.enqueue = pagepool_enqueue,
+	.dequeue = pagepool_dequeue,
+	.get_count = pagepool_get_count,
+	.populate = pp_mempool_populate,
+};
+
+RTE_MEMPOOL_REGISTER_OPS(pagepool_ops);
+
+static const struct pp_mempool *
+pool_of(const struct rte_mempool *mp)
+{
+	if (strcmp(rte_mempool_get_ops(mp->ops_index)->name, PP_MEMPOOL_OPS_NAME) != 0)
+		return NULL;
+	return mp->pool_data;
+}
+
+struct pcp_cache *
+pp_mempool_cache(const struct rte_mempool *mp)
+{
+	const struct pp_mempool *pool = pool_of(mp);
+
+	return pool != NULL ? pool->cache : NULL;
+}
+
+void
+pp_mempool_dump(const struct rte_mempool *mp, FILE *f)
+{
+	const struct pp_mempool *pool = pool_of(mp);
+
+	if (pool == NULL) {
+		fprintf(f, "mempool %s: not on ops " PP_MEMPOOL_OPS_NAME "\n", mp->name);
+		return;
+	}
+	fprintf(f, "mempool %s: %u objects of %u bytes, %s, caches: %s\n", mp->name, mp->size,
+		mp->elt_size, pool->page_per_object ? "one per page" : "DPDK's layout",
+		pool->depot_only ? "the mempool's over the depot" : "per lcore");
+	pp_zone_dump(pool->zone, f);
+	pcp_cache_dump(pool->cache, f);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a chunk of memory becomes pages of the pool's zone.
+ *
+ * DPDK's own layout has no constant stride: no object crosses a page, where there are pages. So the
+ * helper runs twice, first to learn where the objects fall and give the zone runs of equally spaced
+ * ones, then, when nothing can fail any more, to make them objects of the mempool.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rte_errno.h>
+
+#include "mempool_internal.h"
+
+struct layout {
+	struct pp_run *runs;
+	uint32_t n_runs;
+	uint32_t capacity;
+	size_t min_stride;
+	bool failed;
+};
+
+static struct pp_run *
+new_run(struct layout *layout)
+{
+	if (layout->n_runs == layout->capacity) {
+		const uint32_t capacity = layout->capacity == 0 ? 64 : 2 * layout->capacity;
+		struct pp_run *runs = realloc(layout->runs, capacity * sizeof(*runs));
+
+		if (runs == NULL) {
+			layout->failed = true;
+			return NULL;
+		}
+		layout->runs = runs;
+		layout->capacity = capacity;
+	}
+	return &layout->runs[layout->n_runs++];
+}
+
+static void
+record_object(
+	struct rte_mempool *mp __rte_unused, void *arg, void *obj, rte_iova_t iova __rte_unused)
+{
+	struct layout *layout = arg;
+	struct pp_run *run = layout->n_runs > 0 ? &layout->runs[layout->n_runs - 1] : NULL;
+
+	if (layout->failed)
+		return;
+	if (run != NULL) {
+		const size_t distance = (size_t)((char *)obj - run->addr);
+
+		if (run->count == 1)
+			run->stride = distance;
+		if (distance == run->stride * run->count) {
+			run->count++;
+			return;
+		}
+		/* A lone object took the distance to the next one for its stride. */
+		if (run->count == 1)
+			run->stride = layout->min_stride;
+	}
+	run = new_run(layout);
+	if (run != NULL)
+		*run = (struct pp_run){.addr = obj, .stride = layout->min_stride, .count = 1};
+}
+
+static int
+populate_as_dpdk(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_iova_t iova,
+	size_t len, rte_mempool_populate_obj_cb_t *obj_cb, void *obj_cb_arg)
+{
+	struct pp_mempool *pool = mp->pool_data;
+	struct layout layout = {
+		.min_stride = mp->header_size + mp->elt_size + mp->trailer_size,
+	};
+	int rc;
+
+	pool->populating = true;
+	rte_mempool_op_populate_helper(mp, 0, max_objs, vaddr, iova, len, record_object, &layout);
+	rc = layout.failed ? -ENOMEM : pp_zone_add_runs(pool->zone, layout.runs, layout.n_runs);
+	if (rc == 0)
+		rc = rte_mempool_op_populate_helper(
+			mp, 0, max_objs, vaddr, iova, len, obj_cb, obj_cb_arg);
+	pool->populating = false;
+	free(layout.runs);
+	return rc;
+}
+
+/* Header, mbuf and data of neighbouring pages start on different lines: see struct pp_run. */
+static int
+populate_pages(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_iova_t iova,
+	size_t len, rte_mempool_populate_obj_cb_t *obj_cb, void *obj_cb_arg)
+{
+	struct pp_mempool *pool = mp->pool_data;
+	const size_t object = mp->header_size + mp->elt_size + mp->trailer_size;
+	char *const page = RTE_PTR_ALIGN_CEIL(vaddr, PP_PAGE_SIZE);
+	const size_t skipped = (size_t)(page - (char *)vaddr);
+
+	if (object > PP_PAGE_SIZE)
+		return -EINVAL;
+	const size_t pages = len > skipped ? (len - skipped) / PP_PAGE_SIZE : 0;
+	const struct pp_run run = {
+		.addr = page + mp->header_size,
+		.stride = PP_PAGE_SIZE,
+		.count = (uint32_t)RTE_MIN(pages, (size_t)max_objs),
+		.colours = (uint32_t)(PP_PAGE_SIZE - object) / RTE_CACHE_LINE_SIZE + 1,
+	};
+	const int rc = run.count > 0 ? pp_zone_add_runs(pool->zone, &run, 1) : 0;
+
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; i < run.count; i++) {
+		void *obj = pp_run_addr(&run, i);
+		const size_t offset = (size_t)((char *)obj - (char *)vaddr);
+
+		obj_cb(mp, obj_cb_arg, obj, iova == RTE_BAD_IOVA ? RTE_BAD_IOVA : iova + offset);
+	}
+	return (int)run.count;
+}
+
+int
+pp_mempool_populate(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_iova_t iova,
+	size_t len, rte_mempool_populate_obj_cb_t *obj_cb, void *obj_cb_arg)
+{
+	const struct pp_mempool *pool = mp->pool_data;
+
+	return (pool->page_per_object ? populate_pages : populate_as_dpdk)(
+		mp, max_objs, vaddr, iova, len, obj_cb, obj_cb_arg);
+}
