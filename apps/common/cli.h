@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Command lines of the programs: a table of long options, strict numbers, and one line per error.
+ * No abbreviations and no guesses: a benchmark that misread its options measured something else.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum cli_exit {
+	CLI_EXIT_FAILURE = 1, /* the machine, the run or its result */
+	CLI_EXIT_USAGE = 2,   /* the command line */
+};
+
+enum cli_kind {
+	CLI_FLAG,   /* no argument; value is a bool */
+	CLI_NUMBER, /* min..max; value is a uint32_t */
+	CLI_WORD,   /* one of `words`; value is an int, its index */
+	CLI_TEXT,   /* anything but the empty string; value is a const char * into argv */
+};
+
+struct cli_option {
+	const char *name;     /* without dashes; NULL ends a table */
+	const char *argument; /* how the help calls it */
+	const char *help;
+	enum cli_kind kind;
+	uint32_t min, max;
+	const char *const *words; /* NULL-terminated */
+	void *value;              /* left alone when the option is not given */
+};
+
+/* The name that starts every line of cli_error(); kept by reference. */
+void cli_set_program(const char *name);
+
+/* "<program>: <message>" and a newline on stderr; by convention "<cause>; <remedy>". */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A decimal number within min..max, or one cli_error() line and -EINVAL. */
+int cli_parse_number(
+	const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *value);
+
+/* The index of `text` among `words`, or one cli_error() line and -EINVAL. */
+int cli_parse_word(const char *option, const char *text, const char *const *words, int *value);
+
+/* Options from argv[0] on, as "--name value" or "--name=value". 0, or one line and -EINVAL. */
+int cli_parse(const struct cli_option *options, int argc, char **argv);
+
+/* The option that a command line's word names, or NULL. */
+const struct cli_option *cli_find(const struct cli_option *options, const char *word);
+
+/* A line or two per option. */
+void cli_print_options(const struct cli_option *options, FILE *f);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json.h"
+
+static int
+open_beside(const char *path, char temporary[PATH_MAX])
+{
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
+	if (snprintf(temporary, PATH_MAX, "%s.%d.tmp", path, getpid()) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+json_can_save(const char *path)
+{
+	char temporary[PATH_MAX];
+	const int fd = open_beside(path, temporary);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	unlink(temporary);
+	return 0;
+}
+
+int
+json_save(const json_t *value, const char *path)
+{
+	char temporary[PATH_MAX];
+	const int fd = open_beside(path, temporary);
+	FILE *f;
+	int err = 0;
+
+	if (fd < 0)
+		return fd;
+	f = fdopen(fd, "w");
+	if (f == NULL) {
+		err = -errno;
+		close(fd);
+	} else {
+		errno = 0;
+		if (json_dumpf(value, f, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) < 0 ||
+			fputc('\n', f) == EOF)
+			err = errno != 0 ? -errno : -EIO;
+		if (fclose(f) != 0 && err == 0)
+			err = -errno;
+	}
+	if (err == 0 && rename(temporary, path) < 0)
+		err = -errno;
+	if (err != 0)
+		unlink(temporary);
+	return err;
+}
+
+json_t *
+json_real_or_null(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
