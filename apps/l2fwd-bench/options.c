@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_mempool.h>
+
+#include "options.h"
+
+#define DEFAULT_MBCACHE 512
+#define NOT_GIVEN       UINT32_MAX
+
+static const char *const mode_words[] = {"io", "mac", "macswap", "rxonly", "txonly", NULL};
+static const char *const pool_words[] = {
+	"pages", "pagepool", "ring_mp_mc", "stack", "lf_stack", NULL};
+
+/* In the order of enum pcp_mode; "none" would corrupt the pool and is not offered. */
+static const char *const pcp_words[] = {"bh", "spin", "bypass", NULL};
+
+static struct options parsed;
+static const char *ports_text;
+
+static const struct cli_option table[] = {
+	{"ports", "LIST", "ports, as 0,1; neighbours forward to each other (all)", CLI_TEXT,
+		.value = &ports_text},
+	{"mode", "MODE", "io, mac, macswap, rxonly or txonly (io)", CLI_WORD, .words = mode_words,
+		.value = &parsed.mode},
+	{"pool", "POOL", "pages, pagepool, ring_mp_mc, stack or lf_stack (pages)", CLI_WORD,
+		.words = pool_words, .value = &parsed.pool},
+	{"pcp", "MODE", "page caches: bh, spin or bypass (bh)", CLI_WORD, .words = pcp_words,
+		.value = &parsed.pcp},
+	{"batch", "N", "pages per magazine (by the pool's size)", CLI_NUMBER, 1, PCP_BATCH_MAX,
+		.value = &parsed.batch},
+	{"high", "N", "pages that the depot keeps (all)", CLI_NUMBER, 1, UINT32_MAX,
+		.value = &parsed.high},
+	{"mbcache", "N", "the mempool library's own cache (512; 0 with pages and pagepool)",
+		CLI_NUMBER, 0, RTE_MEMPOOL_CACHE_MAX_SIZE, .value = &parsed.mbcache},
+	{"burst", "N", "packets per call (32)", CLI_NUMBER, 1, BURST_MAX, .value = &parsed.burst},
+	{"frame-size", "N", "of txonly, with the FCS (64)", CLI_NUMBER, FRAME_SIZE_MIN,
+		FRAME_SIZE_MAX, .value = &parsed.frame_size},
+	{"duration", "SECONDS", "0: until a signal (10)", CLI_NUMBER, 0, 30 * 24 * 3600,
+		.value = &parsed.duration},
+	{"rxq", "N", "RX and TX queues per port (1)", CLI_NUMBER, 1, RTE_MAX_QUEUES_PER_PORT,
+		.value = &parsed.rxq},
+	{"rxd", "N", "RX descriptors per queue (1024)", CLI_NUMBER, 1, 32768, .value = &parsed.rxd},
+	{"txd", "N", "TX descriptors per queue (1024)", CLI_NUMBER, 1, 32768, .value = &parsed.txd},
+	{"pool-size", "N", "packet buffers (as many as can be needed)", CLI_NUMBER, 1, 1 << 30,
+		.value = &parsed.pool_size},
+	{"json", "FILE", "write the results there", CLI_TEXT, .value = &parsed.json},
+	{"help", NULL, "this text", CLI_FLAG, .value = &parsed.help},
+	{"version", NULL, "the versions of " PROGRAM " and DPDK", CLI_FLAG,
+		.value = &parsed.version},
+	{.name = NULL},
+};
+
+static int
+parse_ports(struct options *options, const char *list)
+{
+	char text[512];
+	char *word, *rest = text;
+	uint32_t port;
+	uint16_t i;
+
+	if (strcmp(list, "all") == 0)
+		return 0;
+	if (snprintf(text, sizeof(text), "%s", list) >= (int)sizeof(text)) {
+		cli_error("--ports is too long; give all");
+		return -EINVAL;
+	}
+	while ((word = strsep(&rest, ",")) != NULL) {
+		if (cli_parse_number("ports", word, 0, RTE_MAX_ETHPORTS - 1, &port) < 0)
+			return -EINVAL;
+		for (i = 0; i < options->n_ports; i++) {
+			if (options->ports[i] == port) {
+				cli_error("--ports names port %u twice; name it once", port);
+				return -EINVAL;
+			}
+		}
+		options->ports[options->n_ports++] = port;
+	}
+	return 0;
+}
+
+/* Options that contradict each other. */
+static int
+check(const struct options *options)
+{
+	if (!pool_kind_is_paged(options->pool) &&
+		(options->pcp >= 0 || options->batch != 0 || options->high != 0)) {
+		cli_error("--%s has no meaning with --pool %s; leave it out, or use pages or "
+			  "pagepool",
+			options->pcp >= 0     ? "pcp"
+			: options->batch != 0 ? "batch"
+					      : "high",
+			pool_kind_name(options->pool));
+		return -EINVAL;
+	}
+	if (options->pool == POOL_PAGES && options->mbcache != NOT_GIVEN && options->mbcache != 0) {
+		cli_error("--mbcache has no meaning with --pool pages, whose page caches are the "
+			  "pool's only ones; leave it out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+options_parse(struct options *options, int argc, char **argv)
+{
+	parsed = (struct options){
+		.pcp = -1,
+		.mbcache = NOT_GIVEN,
+		.burst = 32,
+		.frame_size = FRAME_SIZE_MIN,
+		.duration = 10,
+		.rxq = 1,
+		.rxd = 1024,
+		.txd = 1024,
+	};
+	ports_text = "all";
+	if (cli_parse(table, argc, argv) < 0)
+		return -EINVAL;
+	if (parsed.help || parsed.version) {
+		*options = parsed;
+		return 0;
+	}
+	if (parse_ports(&parsed, ports_text) < 0 || check(&parsed) < 0)
+		return -EINVAL;
+	if (parsed.pcp < 0)
+		parsed.pcp = PCP_MODE_BH;
+	if (parsed.mbcache == NOT_GIVEN)
+		parsed.mbcache = pool_kind_is_paged(parsed.pool) ? 0 : DEFAULT_MBCACHE;
+	*options = parsed;
+	return 0;
+}
+
+bool
+options_knows(const char *word)
+{
+	return cli_find(table, word) != NULL;
+}
+
+void
+options_print_help(FILE *f)
+{
+	fprintf(f,
+		"usage: " PROGRAM " [EAL options] -- [options]\n\n"
+		"Forward packets between ports, measure the rate, and account for every packet\n"
+		"and buffer. One lcore polls one RX queue; the main lcore polls only when there\n"
+		"are as many queues as lcores.\n\n");
+	cli_print_options(table, f);
+	fprintf(f, "\nWithout a choice among EAL's memory options, --in-memory is added.\n"
+		   "Example: " PROGRAM " -l 0,1 --no-pci --vdev net_null0 --vdev net_null1 "
+		   "-- --duration 5\n");
+}
+
+const char *
+forward_mode_name(int mode)
+{
+	return mode_words[mode];
+}
+
+const char *
+pool_kind_name(int kind)
+{
+	return pool_words[kind];
+}

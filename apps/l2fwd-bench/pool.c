@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include <machine.h>
+#include <pp_mempool.h>
+
+#include "eal.h"
+#include "pool.h"
+
+#define NAME "packets"
+#define ROOM RTE_MBUF_DEFAULT_BUF_SIZE
+
+/* A library cache gives back when it holds 1.5 times its size. */
+#define MBCACHE_FLUSH(size) ((size)*3 / 2)
+
+/*
+ * Every descriptor of every ring can hold a buffer, every lcore a cache and the burst in its hands
+ * beside the one that its driver is allocating.
+ */
+static void
+compute_need(struct pool *pool, const struct options *options, const struct ports *ports)
+{
+	uint32_t rx, tx, cached = MBCACHE_FLUSH(options->mbcache);
+	uint64_t need = 0;
+	size_t len = 0;
+	uint16_t i;
+
+	if (pool_kind_is_paged(pool->kind))
+		cached += 2 * (options->batch != 0 ? options->batch : PCP_BATCH_MAX);
+	for (i = 0; i < ports->n; i++) {
+		const struct port *port = &ports->port[i];
+
+		rx = port->driver->rx_buffers != 0 ? port->driver->rx_buffers : port->rxd;
+		tx = port->driver->tx_buffers != 0 ? port->driver->tx_buffers : port->txd;
+		need += (uint64_t)ports->queues * (rx + tx);
+		if (len < sizeof(pool->formula))
+			len += snprintf(pool->formula + len, sizeof(pool->formula) - len,
+				"%u x (%u + %u) + ", ports->queues, rx, tx);
+	}
+	need += (uint64_t)rte_lcore_count() * (cached + 2 * options->burst);
+	if (len < sizeof(pool->formula))
+		snprintf(pool->formula + len, sizeof(pool->formula) - len,
+			"%u x (%u + 2 x %u) = %" PRIu64, rte_lcore_count(), cached, options->burst,
+			need);
+	pool->needed = need;
+}
+
+static int
+create_pages(struct pool *pool, uint32_t n, int node)
+{
+	const struct pp_pktmbuf_config config = {
+		.backend = PP_BACKEND_MEMZONE,
+		.page_size = machine_page_size(),
+		.pcp = pool->pcp,
+	};
+
+	pool->mp = pp_pktmbuf_pool_create(NAME, n, 0, ROOM, node, &config);
+	return pool->mp == NULL ? -rte_errno : 0;
+}
+
+static int
+create_ops(struct pool *pool, uint32_t n, uint32_t mbcache, int node)
+{
+	struct rte_pktmbuf_pool_private room = {.mbuf_data_room_size = ROOM};
+	int err;
+
+	pool->mp = rte_mempool_create_empty(NAME, n, sizeof(struct rte_mbuf) + ROOM, mbcache,
+		sizeof(struct rte_pktmbuf_pool_private), node, 0);
+	if (pool->mp == NULL)
+		return -rte_errno;
+	err = rte_mempool_set_ops_byname(pool->mp, pool_kind_name(pool->kind),
+		pool_kind_is_paged(pool->kind) ? &pool->pcp : NULL);
+	if (err == 0) {
+		rte_pktmbuf_pool_init(pool->mp, &room);
+		err = rte_mempool_populate_default(pool->mp);
+	}
+	if (err < 0) {
+		rte_mempool_free(pool->mp);
+		pool->mp = NULL;
+		return err;
+	}
+	rte_mempool_obj_iter(pool->mp, rte_pktmbuf_init, NULL);
+	return 0;
+}
+
+static void
+explain(const struct pool *pool, uint32_t n, int err)
+{
+	const uint64_t object =
+		pool->kind == POOL_PAGES
+			? PP_PAGE_SIZE
+			: rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + ROOM, 0, NULL);
+	const char *kind = pool_kind_name(pool->kind);
+
+	if (err != -ENOMEM)
+		cli_error("cannot create a pool of %u buffers with --pool %s: %s; try another "
+			  "--pool",
+			n, kind, rte_strerror(-err));
+	else
+		cli_error("no memory for %u buffers of --pool %s, %" PRIu64 " MiB, with %" PRIu64
+			  " MiB of hugepages free; reserve more (sysctl vm.nr_hugepages), give "
+			  "less --pool-size, or raise -m or --socket-limit if given",
+			n, kind, (n * object >> 20) + 1, eal_free_hugepages() >> 20);
+}
+
+int
+pool_create(struct pool *pool, const struct options *options, const struct ports *ports)
+{
+	const int node = ports->port[0].node >= 0 ? ports->port[0].node : (int)rte_socket_id();
+	uint32_t n = options->pool_size;
+	int err;
+
+	memset(pool, 0, sizeof(*pool));
+	pool->kind = options->pool;
+	pool->pcp = (struct pcp_config){
+		.mode = options->pcp,
+		.batch = options->batch,
+		.high = options->high,
+	};
+	compute_need(pool, options, ports);
+	if (n == 0)
+		n = pool->needed;
+	if (n < pool->needed) {
+		cli_error("--pool-size %u is too small, for queues x (RX + TX ring) of each port + "
+			  "lcores x (cache + bursts) is %s; give %u or more",
+			n, pool->formula, pool->needed);
+		return -EINVAL;
+	}
+	err = pool->kind == POOL_PAGES ? create_pages(pool, n, node)
+				       : create_ops(pool, n, options->mbcache, node);
+	if (err < 0) {
+		explain(pool, n, err);
+		return err;
+	}
+	pool->cache = pp_mempool_cache(pool->mp);
+	if (pool->cache != NULL)
+		pcp_cache_get_config(pool->cache, &pool->pcp);
+	return 0;
+}
+
+void
+pool_settle(struct pool *pool, const struct ports *ports)
+{
+	const uint32_t away = rte_mempool_in_use_count(pool->mp);
+	uint32_t kept = 0;
+	uint16_t i;
+
+	for (i = 0; i < ports->n; i++)
+		kept += ports->queues * ports->port[i].driver->lost_at_close;
+	pool->kept = RTE_MIN(away, kept);
+	pool->missing = away - pool->kept;
+	if (pool->cache != NULL)
+		pcp_cache_get_stats(pool->cache, &pool->stats);
+}
+
+void
+pool_destroy(struct pool *pool)
+{
+	if (pool->mp == NULL || rte_mempool_in_use_count(pool->mp) != 0)
+		return;
+	if (pool->kind == POOL_PAGES)
+		pp_pktmbuf_pool_free(pool->mp);
+	else
+		rte_mempool_free(pool->mp);
+	pool->mp = NULL;
+}
