@@ -187,11 +187,13 @@ bool pcp_cache_is_valid(struct pcp_cache *cache);
 
 /* ---- the slow paths behind the inline functions ---- */
 
-int pcp_alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, bool was_busy);
-void pcp_free_slow(
-	struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, bool was_busy);
-int pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n);
-void pcp_free_nested_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n);
+/* `interrupted`: the call that this one, from a handler, interrupted had set busy. */
+void *pcp_alloc_slow(struct pcp *pcp, unsigned int order, uint32_t interrupted);
+void pcp_free_slow(struct pcp *pcp, void *page, unsigned int order, uint32_t interrupted);
+int pcp_alloc_bulk_slow(struct pcp *pcp, void **pages, uint32_t n, uint32_t interrupted);
+void pcp_free_bulk_slow(struct pcp *pcp, void *const *pages, uint32_t n, uint32_t interrupted);
+void *pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order);
+void pcp_free_nested_slow(struct pcp *pcp, void *page, unsigned int order);
 void pcp_bh_disable_slow(struct pcp *pcp);
 void pcp_bh_enable_slow(struct pcp *pcp);
 
@@ -203,7 +205,24 @@ int pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pag
 void pcp_depot_free_bulk(
 	struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n);
 
+/* As above, for one block. */
+void *pcp_depot_alloc(struct pcp_cache *cache, unsigned int order);
+void pcp_depot_free(struct pcp_cache *cache, void *page, unsigned int order);
+
 /* ---- the fast path ---- */
+
+/*
+ * An lcore's cache, as one pointer the compiler knows nothing of: calls then address all its fields
+ * from one register, which is what processors that forward stores by address expression want.
+ */
+static __rte_always_inline struct pcp *
+pcp_of_lcore(struct pcp_cache *cache, unsigned int lcore_id)
+{
+	struct pcp *pcp = &cache->pcp[lcore_id];
+
+	__asm__("" : "+r"(pcp));
+	return pcp;
+}
 
 /* The calling thread's cache, or NULL when it has no lcore id. Fetch once, keep for the thread. */
 static inline struct pcp *
@@ -211,7 +230,7 @@ pcp_this(struct pcp_cache *cache)
 {
 	const unsigned int lcore_id = rte_lcore_id();
 
-	return likely(lcore_id < RTE_MAX_LCORE) ? &cache->pcp[lcore_id] : NULL;
+	return likely(lcore_id < RTE_MAX_LCORE) ? pcp_of_lcore(cache, lcore_id) : NULL;
 }
 
 /* Enter a section in which no other thread takes this lcore's cache. Nests. Owner only. */
@@ -241,17 +260,10 @@ pcp_bh_enable(struct pcp *pcp)
 static __rte_always_inline void
 pcp_copy(void **to, void *const *from, uint32_t n)
 {
-	for (; n >= 4; n -= 4, to += 4, from += 4)
-		__builtin_memcpy(to, from, 4 * sizeof(*to));
+	for (; n >= 8; n -= 8, to += 8, from += 8)
+		__builtin_memcpy(to, from, 8 * sizeof(*to));
 	for (; n > 0; n--)
 		*to++ = *from++;
-}
-
-/* Pages in the loaded magazine. */
-static __rte_always_inline uint32_t
-pcp_count(const struct pcp_list *list)
-{
-	return pp_load_relaxed(&list->state) & PCP_STATE_COUNT;
 }
 
 /* Inside a section: a block of 2^order pages, or NULL. The caller owns it. */
@@ -261,13 +273,11 @@ pcp_alloc_pages_nested(struct pcp *pcp, unsigned int order)
 	struct pcp_list *list = &pcp->list[order];
 	const uint64_t state = pp_load_relaxed(&list->state);
 	const uint32_t count = state & PCP_STATE_COUNT;
-	void *page;
 
 	if (unlikely(count == 0))
-		return pcp_alloc_nested_slow(pcp, order, &page, 1) == 0 ? page : NULL;
-	page = list->loaded->page[count - 1];
+		return pcp_alloc_nested_slow(pcp, order);
 	pp_store_relaxed(&list->state, state + PCP_STATE_ALLOC - 1);
-	return page;
+	return list->loaded->page[count - 1];
 }
 
 /* Inside a section: take a block back. Never fails. */
@@ -279,7 +289,7 @@ pcp_free_pages_nested(struct pcp *pcp, void *page, unsigned int order)
 	const uint32_t count = state & PCP_STATE_COUNT;
 
 	if (unlikely(count >= list->capacity)) {
-		pcp_free_nested_slow(pcp, order, &page, 1);
+		pcp_free_nested_slow(pcp, page, order);
 		return;
 	}
 	list->loaded->page[count] = page;
@@ -287,16 +297,16 @@ pcp_free_pages_nested(struct pcp *pcp, void *page, unsigned int order)
 }
 
 /*
- * Open a single call's own section. Returns what forbids the fast path: attention bits, or that
- * the caller is a handler which interrupted another call, reported in *was_busy.
+ * Open a single call's own section. Returns whether something forbids the fast path: attention, or
+ * that the caller is a handler which interrupted another call.
  */
 static __rte_always_inline bool
-pcp_open(struct pcp *pcp, bool *was_busy)
+pcp_open(struct pcp *pcp, uint32_t *interrupted)
 {
-	*was_busy = pp_load_relaxed(&pcp->busy) != 0;
+	*interrupted = pp_load_relaxed(&pcp->busy);
 	pp_store_relaxed(&pcp->busy, 1);
 	pp_compiler_barrier(); /* pairs with the claimer's membarrier */
-	return pp_load_acquire(&pcp->attention) != 0 || *was_busy;
+	return (pp_load_acquire(&pcp->attention) | *interrupted) != 0;
 }
 
 static __rte_always_inline void
@@ -310,15 +320,18 @@ static __rte_always_inline void *
 pcp_alloc_pages(struct pcp *pcp, unsigned int order)
 {
 	struct pcp_list *list = &pcp->list[order];
-	bool was_busy;
-	void *page;
+	uint32_t interrupted;
 
-	if (unlikely(pcp_open(pcp, &was_busy) || pcp_count(list) == 0))
-		return pcp_alloc_slow(pcp, order, &page, 1, was_busy) == 0 ? page : NULL;
+	if (unlikely(pcp_open(pcp, &interrupted)))
+		return pcp_alloc_slow(pcp, order, interrupted);
 
 	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = state & PCP_STATE_COUNT;
 
-	page = list->loaded->page[(state & PCP_STATE_COUNT) - 1];
+	if (unlikely(count == 0))
+		return pcp_alloc_slow(pcp, order, 0);
+	void *page = list->loaded->page[count - 1];
+
 	pp_store_relaxed(&list->state, state + PCP_STATE_ALLOC - 1);
 	pcp_close(pcp);
 	return page;
@@ -329,15 +342,20 @@ static __rte_always_inline void
 pcp_free_pages(struct pcp *pcp, void *page, unsigned int order)
 {
 	struct pcp_list *list = &pcp->list[order];
-	bool was_busy;
+	uint32_t interrupted;
 
-	if (unlikely(pcp_open(pcp, &was_busy) || pcp_count(list) >= list->capacity)) {
-		pcp_free_slow(pcp, order, &page, 1, was_busy);
+	if (unlikely(pcp_open(pcp, &interrupted))) {
+		pcp_free_slow(pcp, page, order, interrupted);
 		return;
 	}
 	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = state & PCP_STATE_COUNT;
 
-	list->loaded->page[state & PCP_STATE_COUNT] = page;
+	if (unlikely(count >= list->capacity)) {
+		pcp_free_slow(pcp, page, order, 0);
+		return;
+	}
+	list->loaded->page[count] = page;
 	pp_store_relaxed(&list->state, state + 1);
 	pcp_close(pcp);
 }
@@ -347,14 +365,17 @@ static __rte_always_inline int
 pcp_alloc_bulk(struct pcp *pcp, void **pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[0];
-	bool was_busy;
+	uint32_t interrupted;
 
-	if (unlikely(pcp_open(pcp, &was_busy) || pcp_count(list) < n))
-		return pcp_alloc_slow(pcp, 0, pages, n, was_busy);
+	if (unlikely(pcp_open(pcp, &interrupted)))
+		return pcp_alloc_bulk_slow(pcp, pages, n, interrupted);
 
 	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = state & PCP_STATE_COUNT;
 
-	pcp_copy(pages, &list->loaded->page[(state & PCP_STATE_COUNT) - n], n);
+	if (unlikely(count < n))
+		return pcp_alloc_bulk_slow(pcp, pages, n, 0);
+	pcp_copy(pages, &list->loaded->page[count - n], n);
 	pp_store_relaxed(&list->state, state + n * (PCP_STATE_ALLOC - 1));
 	pcp_close(pcp);
 	return 0;
@@ -365,15 +386,20 @@ static __rte_always_inline void
 pcp_free_bulk(struct pcp *pcp, void *const *pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[0];
-	bool was_busy;
+	uint32_t interrupted;
 
-	if (unlikely(pcp_open(pcp, &was_busy) || (uint64_t)pcp_count(list) + n > list->capacity)) {
-		pcp_free_slow(pcp, 0, pages, n, was_busy);
+	if (unlikely(pcp_open(pcp, &interrupted))) {
+		pcp_free_bulk_slow(pcp, pages, n, interrupted);
 		return;
 	}
 	const uint64_t state = pp_load_relaxed(&list->state);
+	const uint32_t count = state & PCP_STATE_COUNT;
 
-	pcp_copy(&list->loaded->page[state & PCP_STATE_COUNT], pages, n);
+	if (unlikely((uint64_t)count + n > list->capacity)) {
+		pcp_free_bulk_slow(pcp, pages, n, 0);
+		return;
+	}
+	pcp_copy(&list->loaded->page[count], pages, n);
 	pp_store_relaxed(&list->state, state + n);
 	pcp_close(pcp);
 }
@@ -404,47 +430,46 @@ pcp_free_nested(struct pcp *pcp, void *page)
 
 /* The public calls: any thread, inside or outside of sections. */
 
-static __rte_always_inline void *
-pcp_cache_alloc(struct pcp_cache *cache)
-{
-	struct pcp *pcp = pcp_this(cache);
-	void *page;
-
-	if (unlikely(pcp == NULL))
-		return pcp_depot_alloc_bulk(cache, 0, &page, 1) == 0 ? page : NULL;
-	return pcp_alloc(pcp);
-}
-
-static __rte_always_inline void
-pcp_cache_free(struct pcp_cache *cache, void *page)
-{
-	struct pcp *pcp = pcp_this(cache);
-
-	if (unlikely(pcp == NULL))
-		pcp_depot_free_bulk(cache, 0, &page, 1);
-	else
-		pcp_free(pcp, page);
-}
-
 static __rte_always_inline int
 pcp_cache_alloc_bulk(struct pcp_cache *cache, void **pages, uint32_t n)
 {
-	struct pcp *pcp = pcp_this(cache);
+	const unsigned int lcore_id = rte_lcore_id();
 
-	if (unlikely(pcp == NULL))
+	if (unlikely(lcore_id >= RTE_MAX_LCORE))
 		return pcp_depot_alloc_bulk(cache, 0, pages, n);
-	return pcp_alloc_bulk(pcp, pages, n);
+	return pcp_alloc_bulk(pcp_of_lcore(cache, lcore_id), pages, n);
 }
 
 static __rte_always_inline void
 pcp_cache_free_bulk(struct pcp_cache *cache, void *const *pages, uint32_t n)
 {
-	struct pcp *pcp = pcp_this(cache);
+	const unsigned int lcore_id = rte_lcore_id();
 
-	if (unlikely(pcp == NULL))
+	if (unlikely(lcore_id >= RTE_MAX_LCORE))
 		pcp_depot_free_bulk(cache, 0, pages, n);
 	else
-		pcp_free_bulk(pcp, pages, n);
+		pcp_free_bulk(pcp_of_lcore(cache, lcore_id), pages, n);
+}
+
+static __rte_always_inline void *
+pcp_cache_alloc(struct pcp_cache *cache)
+{
+	const unsigned int lcore_id = rte_lcore_id();
+
+	if (unlikely(lcore_id >= RTE_MAX_LCORE))
+		return pcp_depot_alloc(cache, 0);
+	return pcp_alloc(pcp_of_lcore(cache, lcore_id));
+}
+
+static __rte_always_inline void
+pcp_cache_free(struct pcp_cache *cache, void *page)
+{
+	const unsigned int lcore_id = rte_lcore_id();
+
+	if (unlikely(lcore_id >= RTE_MAX_LCORE))
+		pcp_depot_free(cache, page, 0);
+	else
+		pcp_free(pcp_of_lcore(cache, lcore_id), page);
 }
 
 /*

@@ -57,6 +57,12 @@ struct pcp_depot {
 
 /* ---- lists: only by who owns or has claimed the cache ---- */
 
+static inline uint32_t
+pcp_count(const struct pcp_list *list)
+{
+	return pp_load_relaxed(&list->state) & PCP_STATE_COUNT;
+}
+
 /* Keeps the allocation count. */
 static inline void
 pcp_set_count(struct pcp_list *list, uint32_t count)

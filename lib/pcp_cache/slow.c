@@ -214,6 +214,20 @@ pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pa
 		pp_fetch_add(&depot->unregistered, n);
 }
 
+void *
+pcp_depot_alloc(struct pcp_cache *cache, unsigned int order)
+{
+	void *page;
+
+	return pcp_depot_alloc_bulk(cache, order, &page, 1) == 0 ? page : NULL;
+}
+
+void
+pcp_depot_free(struct pcp_cache *cache, void *page, unsigned int order)
+{
+	pcp_depot_free_bulk(cache, order, &page, 1);
+}
+
 /* ---- calls whose owner may use the lists, or must keep off them (capacity 0) ---- */
 
 static int
@@ -310,16 +324,18 @@ free_blocks(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 		list_free(pcp, order, pages, n);
 }
 
-int
-pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
+void *
+pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order)
 {
-	return alloc_blocks(pcp, order, pages, n);
+	void *page;
+
+	return alloc_blocks(pcp, order, &page, 1) == 0 ? page : NULL;
 }
 
 void
-pcp_free_nested_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+pcp_free_nested_slow(struct pcp *pcp, void *page, unsigned int order)
 {
-	free_blocks(pcp, order, pages, n);
+	free_blocks(pcp, order, &page, 1);
 }
 
 /*
@@ -327,9 +343,9 @@ pcp_free_nested_slow(struct pcp *pcp, unsigned int order, void *const *pages, ui
  * word with what it has computed, so this one must not touch the lists, nor clear busy.
  */
 static bool
-reentered(const struct pcp *pcp, bool was_busy)
+reentered(const struct pcp *pcp, uint32_t interrupted)
 {
-	return was_busy && pcp->cache->depot->config.mode != PCP_MODE_NONE;
+	return interrupted != 0 && pcp->cache->depot->config.mode != PCP_MODE_NONE;
 }
 
 static int
@@ -343,7 +359,7 @@ reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 	if (done < n) {
 		for (uint32_t i = 0; i < done; i++)
 			pp_zone_free(zone, pages[i], order, PP_ALLOC_TRYLOCK);
-		return -EBUSY;
+		return -rte_errno;
 	}
 	pp_fetch_add(&pcp->stats[order].zone_allocs, n);
 	return 0;
@@ -358,10 +374,10 @@ reentered_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t
 	pp_fetch_add(&pcp->stats[order].zone_frees, n);
 }
 
-int
-pcp_alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, bool was_busy)
+static int
+alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, uint32_t interrupted)
 {
-	if (unlikely(reentered(pcp, was_busy)))
+	if (unlikely(reentered(pcp, interrupted)))
 		return reentered_alloc(pcp, order, pages, n);
 
 	pcp_enter(pcp);
@@ -371,14 +387,40 @@ pcp_alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, bo
 	return rc;
 }
 
-void
-pcp_free_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, bool was_busy)
+static void
+free_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, uint32_t interrupted)
 {
-	if (unlikely(reentered(pcp, was_busy))) {
+	if (unlikely(reentered(pcp, interrupted))) {
 		reentered_free(pcp, order, pages, n);
 		return;
 	}
 	pcp_enter(pcp);
 	free_blocks(pcp, order, pages, n);
 	pcp_leave(pcp);
+}
+
+void *
+pcp_alloc_slow(struct pcp *pcp, unsigned int order, uint32_t interrupted)
+{
+	void *page;
+
+	return alloc_slow(pcp, order, &page, 1, interrupted) == 0 ? page : NULL;
+}
+
+void
+pcp_free_slow(struct pcp *pcp, void *page, unsigned int order, uint32_t interrupted)
+{
+	free_slow(pcp, order, &page, 1, interrupted);
+}
+
+int
+pcp_alloc_bulk_slow(struct pcp *pcp, void **pages, uint32_t n, uint32_t interrupted)
+{
+	return alloc_slow(pcp, 0, pages, n, interrupted);
+}
+
+void
+pcp_free_bulk_slow(struct pcp *pcp, void *const *pages, uint32_t n, uint32_t interrupted)
+{
+	free_slow(pcp, 0, pages, n, interrupted);
 }
