@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ open_beside(const char *path, char temporary[PATH_MAX])
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
 	if (snprintf(temporary, PATH_MAX, "%s.%d.tmp", path, getpid()) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -63,6 +64,12 @@ json_save(const json_t *value, const char *path)
 	if (err != 0)
 		unlink(temporary);
 	return err;
+}
+
+const char *
+json_strerror(int err)
+{
+	return err == -EEXIST ? "not a regular file" : strerror(-err);
 }
 
 json_t *

@@ -14,5 +14,8 @@ int json_can_save(const char *path);
 /* Write beside `path`, then rename: readers see the old file or the whole new one. 0 or -errno. */
 int json_save(const json_t *value, const char *path);
 
+/* What an error of the two above means. */
+const char *json_strerror(int err);
+
 /* A number, or null for NAN and infinities, which JSON does not have. */
 json_t *json_real_or_null(double value);

@@ -111,7 +111,7 @@ main(int argc, char **argv)
 	err = options.json == NULL ? 0 : json_can_save(options.json);
 	if (err < 0) {
 		cli_error("cannot write %s: %s; choose another --json file", options.json,
-			strerror(-err));
+			json_strerror(err));
 		return CLI_EXIT_FAILURE;
 	}
 	status = eal_start(eal_argc, argv);

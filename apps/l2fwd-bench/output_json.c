@@ -207,6 +207,7 @@ output_json(const struct outcome *outcome)
 		err = json_save(root, path);
 	json_decref(root);
 	if (err < 0)
-		cli_error("cannot write %s: %s; choose another --json file", path, strerror(-err));
+		cli_error("cannot write %s: %s; choose another --json file", path,
+			json_strerror(err));
 	return err;
 }

@@ -85,7 +85,7 @@ static void
 print_counts(const struct outcome *outcome)
 {
 	static const char *const titles[] = {"port", "RX packets", "TX packets", "no_buffer",
-		"ring_full", "driver", "app", "unaccounted"};
+		"ring_full", "driver", "app", "in flight", "unaccounted"};
 	const struct result *result;
 	struct report_table table;
 	uint16_t i;
@@ -101,6 +101,7 @@ print_counts(const struct outcome *outcome)
 		report_count(&table, result->ring_full);
 		report_count(&table, result->driver);
 		report_count(&table, result->app);
+		report_count(&table, result->in_flight);
 		report_count(&table, result->unaccounted);
 	}
 	report_print(&table, stdout);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
@@ -10,6 +12,7 @@
 #include <machine.h>
 #include <pp_mempool.h>
 
+#include "capture.h"
 #include "eal.h"
 #include "pool.h"
 
@@ -68,6 +71,7 @@ static int
 create_ops(struct pool *pool, uint32_t n, uint32_t mbcache, int node)
 {
 	struct rte_pktmbuf_pool_private room = {.mbuf_data_room_size = ROOM};
+	struct pp_mempool_config config = {.pcp = pool->pcp}; /* read by populate, no later */
 	int err;
 
 	pool->mp = rte_mempool_create_empty(NAME, n, sizeof(struct rte_mbuf) + ROOM, mbcache,
@@ -75,7 +79,7 @@ create_ops(struct pool *pool, uint32_t n, uint32_t mbcache, int node)
 	if (pool->mp == NULL)
 		return -rte_errno;
 	err = rte_mempool_set_ops_byname(pool->mp, pool_kind_name(pool->kind),
-		pool_kind_is_paged(pool->kind) ? &pool->pcp : NULL);
+		pool_kind_is_paged(pool->kind) ? &config : NULL);
 	if (err == 0) {
 		rte_pktmbuf_pool_init(pool->mp, &room);
 		err = rte_mempool_populate_default(pool->mp);
@@ -96,17 +100,40 @@ explain(const struct pool *pool, uint32_t n, int err)
 		pool->kind == POOL_PAGES
 			? PP_PAGE_SIZE
 			: rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + ROOM, 0, NULL);
+	const uint64_t mib = (n * object >> 20) + 1;
 	const char *kind = pool_kind_name(pool->kind);
 
 	if (err != -ENOMEM)
 		cli_error("cannot create a pool of %u buffers with --pool %s: %s; try another "
 			  "--pool",
 			n, kind, rte_strerror(-err));
+	else if (!rte_eal_has_hugepages())
+		cli_error("no memory for %u buffers of --pool %s, %" PRIu64
+			  " MiB; give EAL a larger -m",
+			n, kind, mib);
 	else
 		cli_error("no memory for %u buffers of --pool %s, %" PRIu64 " MiB, with %" PRIu64
-			  " MiB of hugepages free; reserve more (sysctl vm.nr_hugepages), give "
-			  "less --pool-size, or raise -m or --socket-limit if given",
-			n, kind, (n * object >> 20) + 1, eal_free_hugepages() >> 20);
+			  " MiB of hugepages free; reserve more (sysctl vm.nr_hugepages), or give "
+			  "less --pool-size, --rxd or --txd",
+			n, kind, mib, eal_free_hugepages() >> 20);
+}
+
+/* What DPDK logs about a failure, explain() says in one line. */
+static int
+create(struct pool *pool, uint32_t n, uint32_t mbcache, int node)
+{
+	char *output;
+	int err;
+
+	if (capture_begin() < 0)
+		return -ENOMEM;
+	err = pool->kind == POOL_PAGES ? create_pages(pool, n, node)
+				       : create_ops(pool, n, mbcache, node);
+	output = capture_end();
+	if (err == 0 && output != NULL)
+		fputs(output, stderr);
+	free(output);
+	return err;
 }
 
 int
@@ -127,13 +154,13 @@ pool_create(struct pool *pool, const struct options *options, const struct ports
 	if (n == 0)
 		n = pool->needed;
 	if (n < pool->needed) {
-		cli_error("--pool-size %u is too small, for queues x (RX + TX ring) of each port + "
-			  "lcores x (cache + bursts) is %s; give %u or more",
+		cli_error("--pool-size %u is too small: queues x (RX + TX ring) of each port + "
+			  "lcores x "
+			  "(cache + bursts) are %s; give %u or more",
 			n, pool->formula, pool->needed);
 		return -EINVAL;
 	}
-	err = pool->kind == POOL_PAGES ? create_pages(pool, n, node)
-				       : create_ops(pool, n, options->mbcache, node);
+	err = create(pool, n, options->mbcache, node);
 	if (err < 0) {
 		explain(pool, n, err);
 		return err;

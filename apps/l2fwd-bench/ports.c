@@ -44,6 +44,7 @@ configure(struct port *port, const struct options *options)
 {
 	struct rte_eth_conf conf = {.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE};
 	struct rte_eth_dev_info info;
+	uint32_t max_queues;
 	int err;
 
 	err = rte_eth_dev_info_get(port->id, &info);
@@ -59,11 +60,10 @@ configure(struct port *port, const struct options *options)
 	port->node = rte_eth_dev_socket_id(port->id);
 	rte_eth_dev_get_name_by_port(port->id, port->device);
 	rte_eth_macaddr_get(port->id, &port->mac);
-	if (options->rxq > RTE_MIN(info.max_rx_queues, info.max_tx_queues)) {
+	max_queues = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
+	if (options->rxq > max_queues) {
 		cli_error("port %u (%s) has no more than %u queues; give --rxq %u or less",
-			port->id, port->driver_name,
-			RTE_MIN(info.max_rx_queues, info.max_tx_queues),
-			RTE_MIN(info.max_rx_queues, info.max_tx_queues));
+			port->id, port->driver_name, max_queues, max_queues);
 		return -EINVAL;
 	}
 	if (options->rxq > 1) {

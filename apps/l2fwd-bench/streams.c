@@ -34,15 +34,17 @@ streams_check_lcores(const struct options *options, const struct ports *ports)
 	const unsigned int queues = ports->n * options->rxq, lcores = rte_lcore_count();
 
 	if (lcores < queues) {
-		cli_error("%u RX queues (%u ports x %u) want an lcore each, and there are %u; give "
-			  "EAL -l or --lcores with %u or, to leave the main one idle, %u",
-			queues, ports->n, options->rxq, lcores, queues, queues + 1);
+		cli_error("%u lcores are too few: every RX queue has one of its own, and %u ports "
+			  "x %u "
+			  "queues make %u; give EAL %u lcores or, to keep the main one idle, %u",
+			lcores, ports->n, options->rxq, queues, queues, queues + 1);
 		return -EINVAL;
 	}
 	if (lcores > queues + 1) {
-		cli_error("%u lcores for %u RX queues (%u ports x %u), of which each has one lcore "
-			  "alone; give EAL %u or %u lcores, or more --rxq",
-			lcores, queues, ports->n, options->rxq, queues, queues + 1);
+		cli_error("%u lcores are too many: no RX queue has two, and %u ports x %u queues "
+			  "make "
+			  "%u; give EAL %u lcores or, to keep the main one idle, %u",
+			lcores, ports->n, options->rxq, queues, queues, queues + 1);
 		return -EINVAL;
 	}
 	return 0;
