@@ -22,6 +22,8 @@ struct pp_mempool {
 	bool populating;        /* objects become known to the zone by runs, not by enqueue */
 };
 
-/* populate.c: the ops' populate. */
+/* populate.c: two of the ops. */
 int pp_mempool_populate(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_iova_t iova,
 	size_t len, rte_mempool_populate_obj_cb_t *obj_cb, void *obj_cb_arg);
+ssize_t pp_mempool_calc_mem_size(const struct rte_mempool *mp, uint32_t obj_num, uint32_t pg_shift,
+	size_t *min_chunk_size, size_t *align);

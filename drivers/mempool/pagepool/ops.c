@@ -96,6 +96,7 @@ static const struct rte_mempool_ops pagepool_ops = {
 	.enqueue = pagepool_enqueue,
 	.dequeue = pagepool_dequeue,
 	.get_count = pagepool_get_count,
+	.calc_mem_size = pp_mempool_calc_mem_size,
 	.populate = pp_mempool_populate,
 };
 

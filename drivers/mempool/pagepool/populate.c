@@ -128,3 +128,17 @@ pp_mempool_populate(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, 
 	return (pool->page_per_object ? populate_pages : populate_as_dpdk)(
 		mp, max_objs, vaddr, iova, len, obj_cb, obj_cb_arg);
 }
+
+ssize_t
+pp_mempool_calc_mem_size(const struct rte_mempool *mp, uint32_t obj_num, uint32_t pg_shift,
+	size_t *min_chunk_size, size_t *align)
+{
+	const struct pp_mempool *pool = mp->pool_data;
+
+	if (pool == NULL || !pool->page_per_object)
+		return rte_mempool_op_calc_mem_size_default(
+			mp, obj_num, pg_shift, min_chunk_size, align);
+	*min_chunk_size = PP_PAGE_SIZE;
+	*align = PP_PAGE_SIZE;
+	return (ssize_t)obj_num * PP_PAGE_SIZE;
+}
