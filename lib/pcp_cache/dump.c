@@ -73,6 +73,10 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 			add_order(pcp, order, stats);
 		stats->cached_pages += cached_pages(pcp);
 		stats->reentered += pp_load_relaxed(&pcp->reentered);
+		stats->allocs += pp_load_relaxed(&pcp->reentered_allocs);
+		stats->zone_allocs += pp_load_relaxed(&pcp->reentered_allocs);
+		stats->frees += pp_load_relaxed(&pcp->reentered_frees);
+		stats->zone_frees += pp_load_relaxed(&pcp->reentered_frees);
 	}
 }
 

@@ -101,7 +101,8 @@ struct pcp {
 	uint32_t locked;     /* the section holds `lock` */
 	void *magazines;     /* the memory of those that this cache brought along */
 	struct pcp_order_stats stats[PCP_MAX_ORDER + 1];
-	uint64_t reentered; /* calls from a handler that interrupted another one */
+	/* From handlers that interrupted another call: calls, and blocks past the cache. Atomic. */
+	uint64_t reentered, reentered_allocs, reentered_frees;
 } __rte_cache_aligned;
 
 static_assert(offsetof(struct pcp, list[1]) == RTE_CACHE_LINE_SIZE, "order 0 must touch one line");

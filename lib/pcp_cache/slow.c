@@ -361,7 +361,7 @@ reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 			pp_zone_free(zone, pages[i], order, PP_ALLOC_TRYLOCK);
 		return -rte_errno;
 	}
-	pp_fetch_add(&pcp->stats[order].zone_allocs, n);
+	pp_fetch_add(&pcp->reentered_allocs, n);
 	return 0;
 }
 
@@ -371,7 +371,7 @@ reentered_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		pp_zone_free(pcp->cache->depot->zone, pages[i], order, PP_ALLOC_TRYLOCK);
 	pp_fetch_add(&pcp->reentered, 1);
-	pp_fetch_add(&pcp->stats[order].zone_frees, n);
+	pp_fetch_add(&pcp->reentered_frees, n);
 }
 
 static int
