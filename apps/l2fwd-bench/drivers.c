@@ -24,16 +24,18 @@ static const struct driver drivers[] = {
 		.name = "net_af_packet",
 		.exact = true,
 		.sleeps = true,
-		.packet_sockets = true,
+		.sockets = true,
 	},
 	{
 		.name = "net_af_xdp",
 		.exact = true,
 		.oerrors = OERRORS_REFUSED,
 		.sleeps = true,
+		.sockets = true,
 		.rx_buffers = 2048 + 1024,
 		.tx_buffers = 2048 + 1024,
 		.lost_at_close = 2048, /* the fill ring's */
+		.needs_full_pages = true,
 	},
 };
 

@@ -20,11 +20,12 @@ struct driver {
 	enum driver_oerrors oerrors;
 	bool empty_poll_is_no_buffer; /* always delivers, unless the pool is empty */
 	bool sleeps;                  /* RX or TX may wait in the kernel */
-	bool packet_sockets; /* RX rings are the kernel's, which alone counts their losses */
-	bool keeps_rx_ring;  /* close does not free what waits in the RX ring */
-	uint32_t rx_buffers; /* held per queue; 0: as many as descriptors */
+	bool sockets;                 /* the kernel does its work: see kernel_sockets.h */
+	bool keeps_rx_ring;           /* close does not free what waits in the RX ring */
+	uint32_t rx_buffers;          /* held per queue; 0: as many as descriptors */
 	uint32_t tx_buffers;
 	uint32_t lost_at_close; /* buffers per queue that close never gives back */
+	bool needs_full_pages;  /* takes the pool's objects for all of its memory */
 };
 
 /* By name; never NULL. */

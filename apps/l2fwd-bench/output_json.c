@@ -73,6 +73,7 @@ set_pool_config(json_t *object, const struct pool *pool, const struct options *o
 
 	set_text(object, "pool", pool_kind_name(pool->kind));
 	set_count(object, "pool_size", pool->mp->size);
+	set_count(object, "data_room", pool->room);
 	set_count(object, "pool_needed", pool->needed);
 	set_text(object, "pool_formula", pool->formula);
 	set_count(object, "pool_node", pool->mp->socket_id);

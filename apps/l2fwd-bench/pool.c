@@ -17,7 +17,6 @@
 #include "pool.h"
 
 #define NAME "packets"
-#define ROOM RTE_MBUF_DEFAULT_BUF_SIZE
 
 /* A library cache gives back when it holds 1.5 times its size. */
 #define MBCACHE_FLUSH(size) ((size)*3 / 2)
@@ -54,6 +53,18 @@ compute_need(struct pool *pool, const struct options *options, const struct port
 	pool->needed = need;
 }
 
+/* Some drivers want objects without gaps between them; a page's object then fills the page. */
+static uint16_t
+choose_room(const struct pool *pool, const struct ports *ports)
+{
+	uint16_t i;
+
+	for (i = 0; pool->kind == POOL_PAGES && i < ports->n; i++)
+		if (ports->port[i].driver->needs_full_pages)
+			return PP_PKTMBUF_ROOM_MAX;
+	return RTE_MBUF_DEFAULT_BUF_SIZE;
+}
+
 static int
 create_pages(struct pool *pool, uint32_t n, int node)
 {
@@ -63,18 +74,18 @@ create_pages(struct pool *pool, uint32_t n, int node)
 		.pcp = pool->pcp,
 	};
 
-	pool->mp = pp_pktmbuf_pool_create(NAME, n, 0, ROOM, node, &config);
+	pool->mp = pp_pktmbuf_pool_create(NAME, n, 0, pool->room, node, &config);
 	return pool->mp == NULL ? -rte_errno : 0;
 }
 
 static int
 create_ops(struct pool *pool, uint32_t n, uint32_t mbcache, int node)
 {
-	struct rte_pktmbuf_pool_private room = {.mbuf_data_room_size = ROOM};
+	struct rte_pktmbuf_pool_private room = {.mbuf_data_room_size = pool->room};
 	struct pp_mempool_config config = {.pcp = pool->pcp}; /* read by populate, no later */
 	int err;
 
-	pool->mp = rte_mempool_create_empty(NAME, n, sizeof(struct rte_mbuf) + ROOM, mbcache,
+	pool->mp = rte_mempool_create_empty(NAME, n, sizeof(struct rte_mbuf) + pool->room, mbcache,
 		sizeof(struct rte_pktmbuf_pool_private), node, 0);
 	if (pool->mp == NULL)
 		return -rte_errno;
@@ -99,7 +110,7 @@ explain(const struct pool *pool, uint32_t n, int err)
 	const uint64_t object =
 		pool->kind == POOL_PAGES
 			? PP_PAGE_SIZE
-			: rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + ROOM, 0, NULL);
+			: rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + pool->room, 0, NULL);
 	const uint64_t mib = (n * object >> 20) + 1;
 	const char *kind = pool_kind_name(pool->kind);
 
@@ -150,6 +161,7 @@ pool_create(struct pool *pool, const struct options *options, const struct ports
 		.batch = options->batch,
 		.high = options->high,
 	};
+	pool->room = choose_room(pool, ports);
 	compute_need(pool, options, ports);
 	if (n == 0)
 		n = pool->needed;

@@ -19,6 +19,7 @@ struct pool {
 	struct rte_mempool *mp;
 	struct pcp_cache *cache; /* NULL: the kind has none */
 	struct pcp_config pcp;   /* in effect; with a cache only */
+	uint16_t room;           /* for data and headroom, per buffer */
 	uint32_t needed;         /* buffers that can be away at once */
 	char formula[POOL_FORMULA_LEN];
 	struct pcp_stats stats; /* at the end of the run; with a cache only */

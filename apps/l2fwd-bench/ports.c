@@ -150,6 +150,8 @@ start(struct port *port, uint16_t queues, struct rte_mempool *pool)
 		return err;
 	}
 	port->started = true;
+	if (port->driver->sockets)
+		kernel_sockets_claim(port->if_index);
 	rte_eth_promiscuous_enable(port->id); /* not every driver knows a difference */
 	rte_eth_stats_get(port->id, &port->base);
 	return 0;
@@ -199,7 +201,7 @@ drain_rx(struct port *port, uint16_t queues)
 	for (q = 0; q < queues; q++) {
 		while ((n = rte_eth_rx_burst(port->id, q, pkts, RTE_DIM(pkts))) > 0) {
 			rte_pktmbuf_free_bulk(pkts, n);
-			port->in_flight += n;
+			port->drained += n;
 		}
 	}
 }

@@ -10,6 +10,7 @@
 #include <rte_ether.h>
 
 #include "drivers.h"
+#include "kernel_sockets.h"
 #include "options.h"
 
 struct port {
@@ -26,8 +27,8 @@ struct port {
 	bool wire;                 /* reports the speed of a real link */
 	uint32_t link_mbps;        /* of a wire; 0: not known */
 	struct rte_eth_stats base; /* when the port had just started */
-	uint64_t in_flight;        /* frames found in the RX ring after the last poll, freed */
-	uint64_t kernel_drops;     /* by packet sockets, for want of room in their RX rings */
+	uint64_t drained;          /* frames found in the RX ring after the last poll, and freed */
+	struct kernel_sockets sockets; /* since the start; of drivers that have some */
 	bool configured, started;
 };
 

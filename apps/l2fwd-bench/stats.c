@@ -3,7 +3,6 @@
 
 #include <pp_atomic.h>
 
-#include "packet_socket.h"
 #include "stats.h"
 
 /* Software drivers add up the queues that rte_eth_stats has room for. */
@@ -51,27 +50,30 @@ static void
 add_device(struct port *port, uint16_t queues, struct result *result)
 {
 	const struct driver *driver = port->driver;
+	const struct kernel_sockets *sockets = &port->sockets;
 	struct rte_eth_stats *device = &result->device;
-	const uint64_t accepted = result->tx_packets;
 	uint64_t lost;
 
 	ports_get_stats(port, device);
-	if (driver->packet_sockets)
-		port->kernel_drops += packet_socket_drops(port->if_index);
-	lost = driver->oerrors == OERRORS_LOST ? RTE_MIN(device->oerrors, accepted) : 0;
-
-	result->in_flight = port->in_flight;
-	result->no_buffer += device->rx_nombuf;
-	result->driver = device->imissed + device->ierrors + port->kernel_drops + lost;
-	if (lost > 0) {
-		result->tx_packets -= lost;
-		result->tx_bytes -= (double)result->tx_bytes * lost / accepted;
-	}
+	if (driver->sockets)
+		kernel_sockets_add(port->if_index, &port->sockets);
+	lost = driver->oerrors == OERRORS_LOST ? device->oerrors : 0;
 	result->device_checked = driver->exact && queues <= DEVICE_QUEUES_MAX;
 	if (result->device_checked)
 		result->unaccounted +=
-			difference(device->ipackets, result->rx_packets + port->in_flight) +
-			difference(device->opackets, result->tx_packets);
+			difference(device->ipackets, result->rx_packets + port->drained) +
+			difference(device->opackets + lost, result->tx_packets);
+
+	result->in_flight = port->drained;
+	if (sockets->received > device->ipackets)
+		result->in_flight += sockets->received - device->ipackets;
+	lost = RTE_MIN(lost + sockets->tx_drops, result->tx_packets);
+	if (lost > 0) {
+		result->tx_bytes -= (double)result->tx_bytes * lost / result->tx_packets;
+		result->tx_packets -= lost;
+	}
+	result->no_buffer += device->rx_nombuf;
+	result->driver = device->imissed + device->ierrors + sockets->rx_drops + lost;
 }
 
 static void
