@@ -7,6 +7,7 @@
  * instruction. Included through pagepool.h.
  */
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,8 +47,13 @@ pp_lock(struct pp_lock *lock)
 {
 	if (likely(__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE) == 0))
 		return false;
-	while (!pp_trylock(lock))
-		rte_pause();
+	/* The holder may be descheduled: a control thread on the CPU that this one spins on. */
+	for (uint32_t spins = 1; !pp_trylock(lock); spins++) {
+		if (spins % 1024 != 0)
+			rte_pause();
+		else
+			sched_yield();
+	}
 	return true;
 }
 
