@@ -70,7 +70,7 @@ complete_config(const struct pp_zone *zone, struct pcp_config *config)
 	return true;
 }
 
-/* Give up an lcore's pages on behalf of its thread, or of one that will never come back. */
+/* Give up an lcore's pages, in the name of its thread. */
 static int
 vacate(struct pcp *pcp)
 {
@@ -84,14 +84,27 @@ vacate(struct pcp *pcp)
 	return 0;
 }
 
+/* For a thread that will not end its section any more: all levels of it end here. */
+static void
+vacate_for_good(struct pcp *pcp)
+{
+	if (pcp->nest > 0) {
+		pcp->nest = 1;
+		pcp_bh_enable(pcp);
+	}
+	vacate(pcp);
+}
+
 static void
 lcore_leaves(unsigned int lcore_id, void *arg)
 {
 	struct pcp_cache *cache = arg;
+	struct pcp *pcp = &cache->pcp[lcore_id];
 
-	if (vacate(&cache->pcp[lcore_id]) != 0)
-		PCP_LOG(ERR, "%s: lcore %u ends inside a section; its pages stay in its cache",
+	if (pcp->nest > 0)
+		PCP_LOG(ERR, "%s: lcore %u leaves inside a section, which ends here",
 			pp_zone_name(cache->depot->zone), lcore_id);
+	vacate_for_good(pcp);
 }
 
 struct pcp_cache *
@@ -142,7 +155,7 @@ pcp_cache_destroy(struct pcp_cache *cache)
 	/* Calls lcore_leaves() for every lcore there is. */
 	rte_lcore_callback_unregister(cache->depot->lcore_callback);
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
-		vacate(&cache->pcp[i]);
+		vacate_for_good(&cache->pcp[i]);
 	for (unsigned int order = 0; order <= cache->depot->config.max_order; order++)
 		pcp_depot_drain(cache->depot, order, 0);
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
@@ -175,8 +188,7 @@ uint64_t
 pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages)
 {
 	struct pcp_depot *depot = cache->depot;
-	const uint64_t keep = pages / depot->list[0].batch;
-	uint64_t moved = pcp_depot_drain(depot, 0, (uint32_t)RTE_MIN(keep, (uint64_t)UINT32_MAX));
+	uint64_t moved = pcp_depot_drain(depot, 0, pages);
 
 	for (unsigned int order = 1; order <= depot->config.max_order; order++)
 		moved += pcp_depot_drain(depot, order, 0) << order;

@@ -27,7 +27,7 @@ pop(struct pcp_magazine_list *list, uint32_t *n)
 
 /* The coldest full magazine beyond `keep`, or NULL. */
 static struct pcp_magazine *
-pop_surplus(struct pcp_depot *depot, struct pcp_depot_list *list, uint32_t keep)
+pop_surplus(struct pcp_depot *depot, struct pcp_depot_list *list, uint64_t keep)
 {
 	struct pcp_magazine *magazine = NULL;
 
@@ -53,23 +53,22 @@ give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *m
 }
 
 uint64_t
-pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint32_t keep)
+pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep)
 {
 	struct pcp_depot_list *list = &depot->list[order];
 	struct pcp_magazine *magazine;
 	uint64_t moved = 0;
 
-	while ((magazine = pop_surplus(depot, list, keep)) != NULL) {
+	while ((magazine = pop_surplus(depot, list, keep / list->batch)) != NULL) {
 		moved += give_to_zone(depot, order, magazine);
 		pp_lock(&depot->lock);
 		push(&list->empty, &list->n_empty, magazine);
 		pp_unlock(&depot->lock);
 	}
-	if (keep > 0)
-		return moved;
 	/* The partial magazine cannot leave its place: its pages move under the lock. */
 	pp_lock(&depot->lock);
-	if (list->partial->count > 0)
+	if (list->partial->count > 0 &&
+		(uint64_t)list->n_full * list->batch + list->partial->count > keep)
 		moved += give_to_zone(depot, order, list->partial);
 	pp_unlock(&depot->lock);
 	return moved;
@@ -114,7 +113,7 @@ pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 	const uint32_t keep = pp_zone_pressure(depot->zone) ? 0 : list->high;
 
 	if (unlikely(n_full > keep))
-		pcp_depot_drain(depot, order, keep);
+		pcp_depot_drain(depot, order, (uint64_t)keep * list->batch);
 	return got;
 }
 

@@ -132,8 +132,8 @@ struct pcp_magazine *pcp_depot_give_full(
 uint32_t pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n);
 uint32_t pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, uint32_t n);
 
-/* Give full magazines beyond `keep`, and with keep 0 the partial one, to the zone: blocks moved. */
-uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint32_t keep);
+/* Give whole magazines to the zone until at most `keep` blocks are left. Returns blocks moved. */
+uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep);
 
 /* Pages in the depot, all orders. */
 uint64_t pcp_depot_pages(struct pcp_depot *depot);
