@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <numa.h>
+#include <numaif.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -216,6 +217,8 @@ static void
 binds_to_a_node_that_exists(void **state)
 {
 	struct pp_arena_config config = anon;
+	unsigned long mask;
+	int mode;
 
 	(void)state;
 	if (numa_available() < 0)
@@ -225,6 +228,11 @@ binds_to_a_node_that_exists(void **state)
 
 	assert_non_null(arena);
 	assert_int_equal(pp_arena_node(arena), 0);
+	assert_int_equal(
+		get_mempolicy(&mode, &mask, sizeof(mask) * 8, pp_arena_addr(arena), MPOL_F_ADDR),
+		0);
+	assert_int_equal(mode, MPOL_BIND);
+	assert_int_equal(mask, 1);
 	pp_arena_destroy(arena);
 	if (numa_max_node() + 1 < PP_MAX_NODES) {
 		unit_log_clear();

@@ -313,6 +313,23 @@ bulk_prefers_the_smallest_block_that_holds_all(void **state)
 	destroy_zone(zone);
 }
 
+/* Crumbs are left alone as long as there is a block that holds all. */
+static void
+bulk_passes_by_smaller_blocks(void **state)
+{
+	static void *page[200];
+	struct pp_zone *zone = plain_zone(PAGES, 9);
+	void *first = pp_zone_alloc(zone, 0, 0); /* leaves one block of each order 0..9 */
+
+	(void)state;
+	assert_int_equal(pp_zone_alloc_bulk(zone, 0, page, 200, 0), 200);
+	for (uint32_t i = 1; i < 200; i++)
+		assert_ptr_equal(page[i], (char *)page[0] + i * PP_PAGE_SIZE);
+	assert_int_equal(pp_zone_free_bulk(zone, 0, page, 200), 200);
+	assert_int_equal(pp_zone_free(zone, first, 0, 0), 0);
+	destroy_zone(zone);
+}
+
 static void
 bulk_gathers_what_lies_apart(void **state)
 {
@@ -375,6 +392,7 @@ main(void)
 		cmocka_unit_test(bulk_is_contiguous_where_it_can_be),
 		cmocka_unit_test(bulk_splits_one_block_once),
 		cmocka_unit_test(bulk_prefers_the_smallest_block_that_holds_all),
+		cmocka_unit_test(bulk_passes_by_smaller_blocks),
 		cmocka_unit_test(bulk_gathers_what_lies_apart),
 		cmocka_unit_test(bulk_gives_what_there_is),
 	};

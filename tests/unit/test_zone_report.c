@@ -86,6 +86,12 @@ corruption_is_found(void **state)
 	assert_fault_found(zone, LIST_REMOVE(first, free));
 	LIST_INSERT_HEAD(&zone->free_list[9], first, free);
 
+	/* a list that goes round in a circle */
+	struct pp_page *const next = LIST_NEXT(first, free);
+
+	assert_fault_found(zone, first->free.le_next = first);
+	first->free.le_next = next;
+
 	/* two free buddies that lie apart */
 	struct pp_page *split = LIST_FIRST(&zone->free_list[9]);
 

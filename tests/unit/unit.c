@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,6 +84,10 @@ eal_init(unsigned int n_extra, const char *const *extra)
 	for (unsigned int i = 0; i < n; i++)
 		argv[i] = arg[i];
 	log_stream = open_memstream(&log_text, &log_len);
+	/* a buffer that grew later would look like a leak */
+	fprintf(log_stream, "%65536s", "");
+	fflush(log_stream);
+	unit_log_clear();
 	rte_openlog_stream(log_stream);
 	atexit(eal_end);
 	return rte_eal_init((int)n, argv);
@@ -289,6 +294,10 @@ unit_resources_get(struct unit_resources *resources)
 	resources->mappings = count_mappings();
 	resources->files = count_files();
 	resources->hugetlb_kib = hugetlb_kib();
+
+	const struct mallinfo2 info = mallinfo2();
+
+	resources->malloc_bytes = info.uordblks + info.hblkhd;
 }
 
 void
@@ -299,6 +308,7 @@ unit_resources_assert(const struct unit_resources *before)
 	unit_resources_get(&now);
 	assert_int_equal(now.heap_blocks, before->heap_blocks);
 	assert_int_equal(now.heap_bytes, before->heap_bytes);
+	assert_int_equal(now.malloc_bytes, before->malloc_bytes);
 	assert_int_equal(now.memzones, before->memzones);
 	assert_int_equal(now.memseg_lists, before->memseg_lists);
 	assert_int_equal(now.mappings, before->mappings);

@@ -53,6 +53,7 @@ void unit_limit_address_space(void);
 
 struct unit_resources {
 	size_t heap_blocks, heap_bytes; /* of EAL */
+	size_t malloc_bytes;
 	unsigned int memzones;
 	unsigned int memseg_lists;
 	unsigned int mappings;
