@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What l2fwd-bench cannot do, it says in one line with cause and remedy, with an exit status that
+# is not 0, and leaves nothing behind.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+isolate "$@"
+. "$here/l2fwd.bash"
+
+cases=0
+
+# refuses STATUS PATTERN COMMAND...: the command's status, and a pattern for its one line.
+refuses() {
+	local status=0 expected=$1 pattern=$2 line
+
+	shift 2
+	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+	[ "$status" -eq "$expected" ] || { show; fail "status $status, not $expected: $*"; }
+	[ "$(grep -c '^l2fwd-bench: ' "$tmp/err")" -eq 1 ] || { show; fail "not one line: $*"; }
+	line=$(grep '^l2fwd-bench: ' "$tmp/err")
+	[[ $line == *';'* ]] || fail "no remedy in '$line'"
+	[[ $line =~ $pattern ]] || fail "'$line' is not about '$pattern': $*"
+	[ ! -s "$tmp/out" ] || { show; fail "something on stdout: $*"; }
+	[ -z "$(find "$tmp" -name '*.json*')" ] || fail "left a file: $*"
+	[ -z "$(find /run/dpdk /dev/hugepages ! -type d 2>/dev/null)" ] ||
+		fail "left $(find /run/dpdk /dev/hugepages ! -type d): $*"
+	cases=$((cases + 1))
+}
+
+null=("${eal[@]}" --vdev net_null0 --vdev net_null1)
+
+# ---- the command line ----
+refuses 2 "unknown option '--nothing'" "$bench" "${null[@]}" -- --nothing
+refuses 2 "unknown option '-m'" "$bench" "${null[@]}" -- -m io
+refuses 2 "unexpected argument 'io'" "$bench" "${null[@]}" -- io
+refuses 2 'lacks its argument' "$bench" "${null[@]}" -- --burst
+refuses 2 'takes no argument' "$bench" "${null[@]}" -- --help=yes
+refuses 2 '--mode fast is unknown; give one of io' "$bench" "${null[@]}" -- --mode fast
+refuses 2 '--pool bucket is unknown' "$bench" "${null[@]}" -- --pool bucket
+refuses 2 '--pcp none is unknown' "$bench" "${null[@]}" -- --pcp none
+refuses 2 '--json is empty' "$bench" "${null[@]}" -- --json ''
+for option in burst rxq rxd txd pool-size batch high; do
+	refuses 2 "--$option 0 is out of range" "$bench" "${null[@]}" -- "--$option" 0
+done
+for option in burst frame-size rxq rxd txd pool-size batch high mbcache duration; do
+	refuses 2 "--$option -1 is not a number" "$bench" "${null[@]}" -- "--$option" -1
+	refuses 2 "--$option 4x is not a number" "$bench" "${null[@]}" -- "--$option" 4x
+	refuses 2 "--$option 99999999999999999999 is out of range" \
+		"$bench" "${null[@]}" -- "--$option" 99999999999999999999
+done
+refuses 2 'out of range; give 1 to 512' "$bench" "${null[@]}" -- --burst 513
+refuses 2 '--frame-size 63 is out of range' "$bench" "${null[@]}" -- --frame-size 63
+refuses 2 '--frame-size 2053 is out of range' "$bench" "${null[@]}" -- --frame-size 2053
+refuses 2 '--ports x is not a number' "$bench" "${null[@]}" -- --ports x
+refuses 2 '--ports  is not a number' "$bench" "${null[@]}" -- --ports 0,
+refuses 2 'names port 1 twice' "$bench" "${null[@]}" -- --ports 1,0,1
+for pool in ring_mp_mc stack lf_stack; do
+	refuses 2 '--pcp has no meaning with' "$bench" "${null[@]}" -- --pool "$pool" --pcp bh
+done
+refuses 2 '--batch has no meaning' "$bench" "${null[@]}" -- --pool stack --batch 32
+refuses 2 '--high has no meaning' "$bench" "${null[@]}" -- --pool stack --high 32
+refuses 2 '--mbcache has no meaning' "$bench" "${null[@]}" -- --pool pages --mbcache 32
+refuses 2 "put it after '--'" "$bench" "${null[@]}" --mode io
+
+# ---- the ports, queues and lcores ----
+refuses 1 'port 7 does not exist' "$bench" "${null[@]}" -- --ports 0,7
+refuses 1 'no Ethernet ports' "$bench" "${eal[@]}"
+refuses 1 'no Ethernet ports' "$bench" "${eal[@]}" --vdev net_af_packet0,iface=nothere
+eal_n 3
+refuses 1 '3 lcores are too many' "$bench" "${eal_args[@]}" --vdev net_null0
+eal_n 4
+refuses 1 '4 lcores are too many' "$bench" "${eal_args[@]}" --vdev net_null0 --vdev net_null1
+eal_n 1
+refuses 1 '1 lcores are too few' "$bench" "${eal_args[@]}" --vdev net_null0 --vdev net_null1
+refuses 1 '2 lcores are too few' "$bench" "${null[@]}" -- --rxq 2
+refuses 1 'no more than 16 queues' "$bench" "${eal[@]}" --vdev net_ring0 -- --rxq 17
+refuses 1 'does not fit port 0, whose MTU is 1500' \
+	"$bench" "${null[@]}" -- --mode txonly --frame-size 1519
+
+# ---- memory ----
+refuses 1 'too small: .* = [0-9]*; give' "$bench" "${null[@]}" -- --pool-size 1000
+for pool in pages pagepool ring_mp_mc stack lf_stack; do
+	refuses 1 'no memory for 100000000 buffers' \
+		"$bench" "${null[@]}" -- --pool "$pool" --pool-size 100000000
+done
+refuses 1 'give EAL a larger -m' "$bench" --lcores "$lcores" --no-pci --no-huge -m 16 \
+	--vdev net_null0 --vdev net_null1 -- --pool-size 100000
+
+# ---- files ----
+refuses 1 'No such file or directory' "$bench" "${null[@]}" -- --json "$tmp/none/x.json"
+refuses 1 'Is a directory' "$bench" "${null[@]}" -- --json "$tmp"
+refuses 1 'not a regular file' "$bench" "${null[@]}" -- --json /dev/null
+[ -c /dev/null ] || fail '/dev/null is gone'
+
+# ---- EAL ----
+refuses 2 "unrecognized option '--nothing'" "$bench" "${null[@]}" --nothing
+refuses 2 "invalid option -- 'Z'" "$bench" "${null[@]}" -Z
+refuses 2 'lcore 120 unavailable|core list' "$bench" -l 120 --no-pci --vdev net_null0
+refuses 1 'net_nothing0' "$bench" "${eal[@]}" --vdev net_nothing0
+refuses 1 'librte_nothing.so' "$bench" "${null[@]}" -d librte_nothing.so
+
+# A plugin that wants a symbol which this DPDK does not have.
+need cc
+echo 'extern int rte_of_another_dpdk; int *wanted = &rte_of_another_dpdk;' |
+	cc -shared -fPIC -x c - -o "$tmp/librte_other.so"
+LD_LIBRARY_PATH=$tmp:$LD_LIBRARY_PATH refuses 1 'undefined symbol: rte_of_another_dpdk' \
+	"$bench" "${null[@]}" -d librte_other.so
+
+# ---- rights ----
+need setpriv
+mkdir -p /run/build
+mount --bind "$build" /run/build
+refuses 1 'as root' setpriv --reuid=65534 --regid=65534 --clear-groups \
+	/run/build/apps/l2fwd-bench/l2fwd-bench "${eal[@]}" --vdev net_af_packet0,iface=lo
+
+# ---- hugepages, as sysfs would show a machine without ----
+mount -t tmpfs none /sys/kernel/mm/hugepages
+huge=(--lcores "$lcores" --no-pci --vdev net_null0 --vdev net_null1)
+refuses 1 'no free hugepages; .*--no-huge' "$bench" "${huge[@]}"
+mkdir /sys/kernel/mm/hugepages/hugepages-2048kB
+for file in nr free resv surplus nr_overcommit; do
+	echo 0 >"/sys/kernel/mm/hugepages/hugepages-2048kB/${file}_hugepages"
+done
+refuses 1 'no free hugepages; .*--no-huge' "$bench" "${huge[@]}"
+
+echo "$cases cases"
