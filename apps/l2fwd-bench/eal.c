@@ -134,6 +134,7 @@ static const struct {
 	{"hugepage information", "mount a hugetlbfs, use --in-memory, or run with --no-huge -m 512",
 		CLI_EXIT_FAILURE},
 	{"memory", HUGE_REMEDY, CLI_EXIT_FAILURE},
+	{"allocat", HUGE_REMEDY, CLI_EXIT_FAILURE},
 	{"hugepage", HUGE_REMEDY, CLI_EXIT_FAILURE},
 	{"Cannot init config",
 		"another DPDK process may hold it: use --in-memory, or a --file-prefix of its own",

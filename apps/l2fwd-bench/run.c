@@ -26,10 +26,13 @@ static struct {
 static void
 on_signal(int number)
 {
-	(void)number;
+	static bool signalled;
+
+	if (__atomic_exchange_n(&signalled, true, __ATOMIC_RELAXED)) {
+		signal(number, SIG_DFL);
+		raise(number); /* delivered when the handler returns */
+	}
 	forward_quit();
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
 }
 
 void
