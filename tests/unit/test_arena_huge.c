@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -51,18 +50,6 @@ static void
 destroy(void *arena)
 {
 	pp_arena_destroy(arena);
-}
-
-/* Programs that count the system's free hugepages take turns. */
-static int
-take_turn(void **state)
-{
-	static int fd = -1;
-
-	(void)state;
-	if (fd < 0)
-		fd = open("/tmp/pagelane-unit-hugepages.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	return fd >= 0 ? flock(fd, LOCK_EX) : 0;
 }
 
 static void
@@ -382,5 +369,5 @@ main(int argc, char **argv)
 
 	if (!unit_eal_init_huge(16, argc > 1 ? argv[1] : "va"))
 		return 77; /* skipped, to meson */
-	return cmocka_run_group_tests(tests, take_turn, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -111,6 +113,7 @@ unit_eal_init_huge(unsigned int mib, const char *iova_mode)
 {
 	char memory[16], mode[32];
 
+	unit_hugepages_turn();
 	if (unit_hugepages_available(2048) * 2 < mib && !unit_hugepages_add(2048, mib / 2 + 1)) {
 		unit_skip_line(
 			"no hugepages for %u MiB of EAL memory, and no right to reserve any", mib);
@@ -379,7 +382,19 @@ unit_hugepages_available(size_t kib)
 	return free - RTE_MIN(free, reserved);
 }
 
-/* Relative to what is there now, so that several programs may do so at a time. */
+void
+unit_hugepages_turn(void)
+{
+	static int fd = -1;
+
+	if (fd < 0) {
+		fd = open("/sys/kernel/mm/hugepages", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			flock(fd, LOCK_EX);
+	}
+}
+
+/* Relative to what is there now: others reserve pages, too. */
 static bool
 change_pages(size_t kib, size_t add, size_t remove)
 {
@@ -398,6 +413,7 @@ unit_hugepages_add(size_t kib, size_t n)
 	static bool registered;
 	size_t before, after;
 
+	unit_hugepages_turn();
 	unit_hugepages_restore();
 	if (!registered)
 		registered = atexit(unit_hugepages_restore) == 0;

@@ -75,6 +75,9 @@ unsigned int unit_fail_each(void *(*create)(void *arg), void (*destroy)(void *ob
 
 /* ---- hugepages ---- */
 
+/* Wait until no other unit test counts or reserves hugepages; until the program ends. */
+void unit_hugepages_turn(void);
+
 /* Free and not promised to anybody. */
 size_t unit_hugepages_available(size_t kib);
 
