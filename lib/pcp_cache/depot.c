@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The depot: magazines that no lcore has loaded, last in first out. */
 
+#include <sched.h>
+
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
@@ -25,7 +27,24 @@ pop(struct pcp_magazine_list *list, uint32_t *n)
 	return magazine;
 }
 
-/* The coldest full magazine beyond `keep`, or NULL. */
+/* Under the lock, and before the pages' former place looks empty. */
+static void
+count_arrival(struct pcp_depot *depot)
+{
+	pp_store_release(&depot->arrivals, depot->arrivals + 1);
+}
+
+bool
+pcp_depot_has_moved(const struct pcp_depot *depot, uint64_t arrivals)
+{
+	if (pp_load_acquire(&depot->in_transit) > 0) {
+		sched_yield();
+		return true;
+	}
+	return pp_load_acquire(&depot->arrivals) != arrivals;
+}
+
+/* The coldest full magazine beyond `keep`, in transit now, or NULL. */
 static struct pcp_magazine *
 pop_surplus(struct pcp_depot *depot, struct pcp_depot_list *list, uint64_t keep)
 {
@@ -36,6 +55,7 @@ pop_surplus(struct pcp_depot *depot, struct pcp_depot_list *list, uint64_t keep)
 		magazine = TAILQ_LAST(&list->full, pcp_magazine_list);
 		TAILQ_REMOVE(&list->full, magazine, link);
 		list->n_full--;
+		pp_store_release(&depot->in_transit, depot->in_transit + 1);
 	}
 	pp_unlock(&depot->lock);
 	return magazine;
@@ -63,13 +83,17 @@ pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep)
 		moved += give_to_zone(depot, order, magazine);
 		pp_lock(&depot->lock);
 		push(&list->empty, &list->n_empty, magazine);
+		count_arrival(depot);
+		pp_store_release(&depot->in_transit, depot->in_transit - 1);
 		pp_unlock(&depot->lock);
 	}
 	/* The partial magazine cannot leave its place: its pages move under the lock. */
 	pp_lock(&depot->lock);
 	if (list->partial->count > 0 &&
-		(uint64_t)list->n_full * list->batch + list->partial->count > keep)
+		(uint64_t)list->n_full * list->batch + list->partial->count > keep) {
 		moved += give_to_zone(depot, order, list->partial);
+		count_arrival(depot);
+	}
 	pp_unlock(&depot->lock);
 	return moved;
 }
@@ -106,6 +130,7 @@ pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 		full->count = list->batch;
 		push(&list->full, &list->n_full, full);
 		depot->exchanges++;
+		count_arrival(depot);
 	}
 	const uint32_t n_full = list->n_full;
 
@@ -170,6 +195,8 @@ pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, u
 		magazine->count += k;
 		done += k;
 	}
+	if (done > 0)
+		count_arrival(depot);
 	pp_unlock(&depot->lock);
 	return done;
 }

@@ -37,6 +37,8 @@ struct pcp_depot_list {
 /* What the caches of a zone share. */
 struct pcp_depot {
 	struct pp_lock lock;
+	uint32_t in_transit; /* magazines whose pages are on their way to the zone */
+	uint64_t arrivals;   /* of free pages, from caches in the depot, or from it in the zone */
 	struct pcp_depot_list list[PCP_ORDERS];
 	uint64_t exchanges;
 
@@ -134,6 +136,12 @@ uint32_t pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const 
 
 /* Give whole magazines to the zone until at most `keep` blocks are left. Returns blocks moved. */
 uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep);
+
+/*
+ * Whoever finds depot and zone dry, and then no cache with pages, may have missed some that moved
+ * in between. `arrivals` as it was before: true when there have been any since, or will be.
+ */
+bool pcp_depot_has_moved(const struct pcp_depot *depot, uint64_t arrivals);
 
 /* Pages in the depot, all orders. */
 uint64_t pcp_depot_pages(struct pcp_depot *depot);

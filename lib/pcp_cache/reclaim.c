@@ -29,8 +29,9 @@ holds_pages(const struct pcp *pcp)
 	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
 		const struct pcp_list *list = &pcp->list[order];
 
-		if (pcp_count(list) + pp_load_relaxed(&list->parked) +
-				pp_load_relaxed(&list->previous_count) >
+		if (pp_load_acquire(&list->state) % PCP_STATE_ALLOC +
+				pp_load_acquire(&list->parked) +
+				pp_load_acquire(&list->previous_count) >
 			0)
 			return true;
 	}
@@ -64,7 +65,11 @@ ask_to_drain(struct pcp *pcp)
 		pp_fetch_or(&pcp->attention, PCP_ATTENTION_DRAIN);
 }
 
-/* ---- spin: the lock says who may touch the lists ---- */
+/*
+ * ---- spin: the lock says who may touch the lists ----
+ *
+ * They stay parked, as an owner that failed to get the lock must find them.
+ */
 
 static uint64_t
 take_by_lock(struct pcp_cache *cache, const struct pcp *self)
@@ -77,9 +82,7 @@ take_by_lock(struct pcp_cache *cache, const struct pcp *self)
 		if (pcp == self || look(pcp) == NOTHING)
 			continue;
 		if (pp_trylock(&pcp->lock)) {
-			pcp_unpark(pcp);
 			moved += pcp_flush(pcp);
-			pcp_park(pcp);
 			pp_unlock(&pcp->lock);
 		} else {
 			ask_to_drain(pcp);
@@ -151,7 +154,7 @@ take_by_claim(struct pcp_cache *cache, const struct pcp *self)
 		}
 	}
 	if (moved == 0)
-		depot->backoff_until = rte_rdtsc() + depot->backoff_cycles;
+		pp_store_relaxed(&depot->backoff_until, rte_rdtsc() + depot->backoff_cycles);
 	return moved;
 }
 
@@ -224,7 +227,7 @@ pcp_reclaim(struct pcp_cache *cache, const struct pcp *self)
 		return moved > 0;
 	}
 	for (uint32_t i = 0; i < YIELDS_FOR_A_RECLAIM; i++) {
-		if (pp_load_acquire(&depot->reclaim_lock.held) == 0)
+		if (pp_load_acquire(&depot->reclaim_lock.holder) == 0)
 			break;
 		sched_yield();
 	}

@@ -38,9 +38,12 @@ swap_magazines(struct pcp_list *list, uint32_t loaded_count, uint32_t previous_c
 	pp_store_relaxed(&list->previous_count, previous_count);
 }
 
-/* Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry. */
+/*
+ * Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry;
+ * `arrivals` as it was before.
+ */
 static bool
-refill(struct pcp *pcp, unsigned int order)
+refill(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
 	struct pcp_list *list = &pcp->list[order];
@@ -50,6 +53,7 @@ refill(struct pcp *pcp, unsigned int order)
 		swap_magazines(list, list->previous_count, 0);
 		return true;
 	}
+	*arrivals = pp_load_acquire(&depot->arrivals);
 	struct pcp_magazine *full = pcp_depot_take_full(depot, order, list->loaded);
 
 	if (full != NULL) {
@@ -111,13 +115,15 @@ flush_list(struct pcp *pcp, unsigned int order)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
 	struct pcp_list *list = &pcp->list[order];
-	const uint32_t loaded = pcp_count(list), previous = list->previous_count;
+	const uint32_t loaded = pcp_count(list) + list->parked, previous = list->previous_count;
 
 	fold_allocs(pcp, order);
 	flush_magazine(depot, order, list->previous, previous);
-	pp_store_relaxed(&list->previous_count, 0);
 	flush_magazine(depot, order, list->loaded, loaded);
-	pcp_set_count(list, 0);
+	/* Whoever sees the list empty must see that its pages have arrived. */
+	pp_store_release(&list->previous_count, 0);
+	pp_store_release(&list->parked, 0);
+	pp_store_release(&list->state, pp_load_relaxed(&list->state) & ~PCP_STATE_COUNT);
 	add(&pcp->stats[order].out, loaded + previous);
 	return loaded + previous;
 }
@@ -150,17 +156,20 @@ drain_other_orders(struct pcp_depot *depot, struct pcp *pcp, unsigned int order)
 	return moved;
 }
 
-/* Nothing left here: is it worth while to try again? */
+/* Nothing left here, since `arrivals` at least: is it worth while to try again? */
 static bool
-reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order)
+reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order, uint64_t arrivals)
 {
-	return drain_other_orders(cache->depot, pcp, order) > 0 || pcp_reclaim(cache, pcp);
+	return drain_other_orders(cache->depot, pcp, order) > 0 || pcp_reclaim(cache, pcp) ||
+	       pcp_depot_has_moved(cache->depot, arrivals);
 }
 
 /* As many of n blocks as zone and depot have between them, zone first. */
 static uint32_t
-zone_alloc(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n)
+zone_alloc(
+	struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n, uint64_t *arrivals)
 {
+	*arrivals = pp_load_acquire(&depot->arrivals);
 	uint32_t done = pp_zone_alloc_bulk(depot->zone, order, pages, n, PP_ALLOC_REFILL);
 
 	if (unlikely(done < n) && order <= depot->config.max_order)
@@ -180,14 +189,15 @@ int
 pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
+	uint64_t arrivals = 0;
 	uint32_t done = 0;
 
 	if (order <= depot->config.max_order)
 		done = pcp_depot_take(depot, order, pages, n);
 	do {
 		if (done < n)
-			done += zone_alloc(depot, order, pages + done, n - done);
-	} while (unlikely(done < n) && reclaim(cache, NULL, order));
+			done += zone_alloc(depot, order, pages + done, n - done, &arrivals);
+	} while (unlikely(done < n) && reclaim(cache, NULL, order, arrivals));
 
 	if (unlikely(done < n)) {
 		pp_zone_free_bulk(depot->zone, order, pages, done);
@@ -234,11 +244,12 @@ static int
 zone_alloc_all(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
+	uint64_t arrivals;
 	uint32_t done = 0;
 
 	do
-		done += zone_alloc(depot, order, pages + done, n - done);
-	while (unlikely(done < n) && reclaim(pcp->cache, pcp, order));
+		done += zone_alloc(depot, order, pages + done, n - done, &arrivals);
+	while (unlikely(done < n) && reclaim(pcp->cache, pcp, order, arrivals));
 
 	if (unlikely(done < n)) {
 		pp_zone_free_bulk(depot->zone, order, pages, done);
@@ -279,6 +290,7 @@ static int
 list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[order];
+	uint64_t arrivals = 0;
 	uint32_t done = 0;
 
 	while (done < n) {
@@ -286,7 +298,8 @@ list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 		const uint32_t k = RTE_MIN(n - done, count);
 
 		if (k == 0) {
-			if (likely(refill(pcp, order)) || reclaim(pcp->cache, pcp, order))
+			if (likely(refill(pcp, order, &arrivals)) ||
+				reclaim(pcp->cache, pcp, order, arrivals))
 				continue;
 			break;
 		}
