@@ -10,6 +10,7 @@ pp_zone_get_stats(struct pp_zone *zone, struct pp_zone_stats *stats)
 {
 	pp_zone_lock(zone);
 	*stats = zone->stats;
+	stats->contended = zone->lock.contended;
 	stats->pages = zone->pages;
 	stats->free = zone->free_pages;
 	stats->watermark_min = zone->watermark_min;
@@ -34,8 +35,9 @@ pp_zone_dump(struct pp_zone *zone, FILE *f)
 		stats.watermark_high, zone->n_runs, stats.padding);
 	fprintf(f,
 		"  splits %" PRIu64 " merges %" PRIu64 " failed %" PRIu64 " contended %" PRIu64
-		" bad_frees %" PRIu64 "\n",
-		stats.splits, stats.merges, stats.failed, stats.contended, stats.bad_frees);
+		" bad_frees %" PRIu64 " repairs %" PRIu64 "\n",
+		stats.splits, stats.merges, stats.failed, stats.contended, stats.bad_frees,
+		stats.repairs);
 	for (unsigned int order = 0; order <= zone->max_order; order++)
 		if (stats.allocs[order] + stats.frees[order] > 0)
 			fprintf(f, "  order %u: allocs %" PRIu64 " frees %" PRIu64 "\n", order,

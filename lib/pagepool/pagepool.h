@@ -187,6 +187,7 @@ struct pp_zone_stats {
 	uint64_t failed;    /* allocations that got fewer blocks than they asked for */
 	uint64_t contended; /* lock holds that had to wait */
 	uint64_t bad_frees; /* foreign, misaligned or double */
+	uint64_t repairs;   /* after a process died under the lock */
 	uint64_t watermark_min, watermark_low, watermark_high;
 };
 

@@ -7,7 +7,6 @@
  * instruction. Included through pagepool.h.
  */
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,38 +26,47 @@
 #define pp_compiler_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 /*
- * A test-and-test-and-set lock. The word is 32 bits wide and released by a plain store: a byte
- * would defeat store forwarding in an uncontended lock/unlock pair.
+ * A test-and-test-and-set lock that survives its holder: the word is the holder's process id, so
+ * that others can tell when it died with the lock. 32 bits wide and released by a plain store: a
+ * byte would defeat store forwarding in an uncontended lock/unlock pair. Zeroed memory is a free
+ * lock.
  */
 struct pp_lock {
-	uint32_t held;
+	uint32_t holder;    /* pid; 0 when free */
+	uint32_t contended; /* holds that had to be waited for; written by the holder */
 };
+
+/* This process, as locks know it. */
+extern uint32_t pp_self;
+
+/* Whether `pid` has ended, be it as a zombie that nobody has waited for. */
+bool pp_process_is_dead(uint32_t pid);
+
+/* The waiting half of pp_lock(). */
+bool pp_lock_wait(struct pp_lock *lock);
 
 static inline bool
 pp_trylock(struct pp_lock *lock)
 {
-	return pp_load_relaxed(&lock->held) == 0 &&
-	       __atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE) == 0;
+	uint32_t nobody = 0;
+
+	return pp_load_relaxed(&lock->holder) == 0 &&
+	       __atomic_compare_exchange_n(
+		       &lock->holder, &nobody, pp_self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Returns true when the lock had to be waited for, so that contention can be counted. */
+/*
+ * True when the lock was inherited from a process that died holding it: what the lock guards may
+ * be half changed, and must be repaired.
+ */
 static inline bool
 pp_lock(struct pp_lock *lock)
 {
-	if (likely(__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE) == 0))
-		return false;
-	/* The holder may be descheduled: a control thread on the CPU that this one spins on. */
-	for (uint32_t spins = 1; !pp_trylock(lock); spins++) {
-		if (spins % 1024 != 0)
-			rte_pause();
-		else
-			sched_yield();
-	}
-	return true;
+	return likely(pp_trylock(lock)) ? false : pp_lock_wait(lock);
 }
 
 static inline void
 pp_unlock(struct pp_lock *lock)
 {
-	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock->holder, 0, __ATOMIC_RELEASE);
 }

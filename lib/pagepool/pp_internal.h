@@ -100,5 +100,8 @@ void pp_zone_insert(struct pp_zone *zone, struct pp_page *page, unsigned int ord
 /* Take the lock, and with it what was returned while it was held. */
 void pp_zone_lock(struct pp_zone *zone);
 
+/* zone_repair.c: rebuild lists and counters from the descriptors, under an inherited lock. */
+void pp_zone_repair(struct pp_zone *zone);
+
 /* zone_check.c: descriptor and zone agree with themselves; under the lock. */
 bool pp_page_is_valid(const struct pp_zone *zone, const struct pp_page *page);

@@ -20,7 +20,7 @@ static void
 list_add(struct pp_zone *zone, struct pp_page *page, unsigned int order)
 {
 	page->order = (uint8_t)order;
-	pp_store_relaxed(&page->state, PP_PAGE_FREE);
+	pp_store_release(&page->state, PP_PAGE_FREE);
 	LIST_INSERT_HEAD(&zone->free_list[order], page, free);
 	zone->nonempty |= 1u << order;
 	zone->stats.free_blocks[order]++;
@@ -104,7 +104,7 @@ carve(struct pp_zone *zone, unsigned int order, void **pages, uint32_t n)
 
 		page->order = (uint8_t)order;
 		page->owner = rte_lcore_id();
-		pp_store_relaxed(&page->state, PP_PAGE_USED);
+		pp_store_release(&page->state, PP_PAGE_USED);
 		pages[i] = pp_page_addr(page);
 	}
 	for (uint32_t rest = n << order; rest < 1u << block_order;) {
@@ -160,8 +160,8 @@ locked(struct pp_zone *zone)
 void
 pp_zone_lock(struct pp_zone *zone)
 {
-	if (pp_lock(&zone->lock))
-		zone->stats.contended++;
+	if (unlikely(pp_lock(&zone->lock)))
+		pp_zone_repair(zone);
 	locked(zone);
 }
 

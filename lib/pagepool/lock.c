@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Locks in shared memory, whose holder may be killed. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pp_internal.h"
+
+/* A hold lasts a few microseconds. Who spins longer has a descheduled holder, or a dead one. */
+#define SPINS_BEFORE_YIELD   1024
+#define YIELDS_BEFORE_A_LOOK 64
+
+uint32_t pp_self;
+
+static void
+know_self(void)
+{
+	pp_self = (uint32_t)getpid();
+}
+
+static void __attribute__((constructor)) lock_init(void)
+{
+	know_self();
+	pthread_atfork(NULL, NULL, know_self);
+}
+
+/* A zombie still has its pid: /proc/PID/stat tells, after the name in parentheses. */
+static bool
+is_zombie(uint32_t pid)
+{
+	char path[32], stat[512];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	n = read(fd, stat, sizeof(stat) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	stat[n] = '\0';
+	const char *name_end = strrchr(stat, ')');
+
+	return name_end != NULL && strlen(name_end) > 2 &&
+	       (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+bool
+pp_process_is_dead(uint32_t pid)
+{
+	return (kill((pid_t)pid, 0) != 0 && errno == ESRCH) || is_zombie(pid);
+}
+
+bool
+pp_lock_wait(struct pp_lock *lock)
+{
+	bool inherited = false;
+
+	for (uint32_t spins = 1; !pp_trylock(lock); spins++) {
+		uint32_t holder = pp_load_relaxed(&lock->holder);
+
+		if (spins % SPINS_BEFORE_YIELD != 0) {
+			rte_pause();
+			continue;
+		}
+		sched_yield();
+		if (spins % (SPINS_BEFORE_YIELD * YIELDS_BEFORE_A_LOOK) != 0 || holder == 0 ||
+			holder == pp_self || !pp_process_is_dead(holder))
+			continue;
+		inherited = __atomic_compare_exchange_n(
+			&lock->holder, &holder, pp_self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+		if (inherited)
+			break;
+	}
+	lock->contended++;
+	return inherited;
+}
