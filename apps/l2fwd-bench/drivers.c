@@ -35,7 +35,7 @@ static const struct driver drivers[] = {
 		.rx_buffers = 2048 + 1024,
 		.tx_buffers = 2048 + 1024,
 		.lost_at_close = 2048, /* the fill ring's */
-		.needs_full_pages = true,
+		.maps_pool = true,
 	},
 };
 

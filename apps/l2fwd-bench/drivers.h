@@ -25,7 +25,7 @@ struct driver {
 	uint32_t rx_buffers;          /* held per queue; 0: as many as descriptors */
 	uint32_t tx_buffers;
 	uint32_t lost_at_close; /* buffers per queue that close never gives back */
-	bool needs_full_pages;  /* takes the pool's objects for all of its memory */
+	bool maps_pool;         /* into the kernel: one chunk of objects without gaps */
 };
 
 /* By name; never NULL. */

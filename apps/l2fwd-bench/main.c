@@ -45,6 +45,7 @@ bench(const struct options *options)
 		ports_close(&ports);
 		goto out;
 	}
+	output_setup(&outcome);
 	outcome.seconds = run(&streams, options, &ports);
 	ports_drain(&ports);
 	stats_collect(&ports, &streams, results);

@@ -25,6 +25,9 @@ uint64_t outcome_bytes(const struct outcome *outcome, const struct result *resul
  */
 double outcome_line_rate(const struct outcome *outcome, uint16_t i, double gbps_l1);
 
+/* Who forwards what to whom, before the measurement. */
+void output_setup(const struct outcome *outcome);
+
 void output_table(const struct outcome *outcome);
 
 /* 0, or -errno after one line on stderr. */

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <rte_lcore.h>
+
 #include <report.h>
 #include <units.h>
 
@@ -126,12 +128,31 @@ print_pool(const struct pool *pool)
 }
 
 void
+output_setup(const struct outcome *outcome)
+{
+	const struct ports *ports = outcome->ports;
+	const struct stream *stream;
+	const struct port *port;
+	uint16_t i;
+
+	printf("%s over %s, %u buffers; needed: queues x (RX + TX ring) of each port + lcores x "
+	       "(cache + bursts): %s\n",
+		forward_mode_name(outcome->options->mode), pool_kind_name(outcome->pool->kind),
+		outcome->pool->mp->size, outcome->pool->formula);
+	for (i = 0; i < outcome->streams->n; i++) {
+		stream = &outcome->streams->stream[i];
+		port = &ports->port[stream->rx_index];
+		printf("lcore %u%s: port %u queue %u (%s) -> port %u\n", stream->lcore_id,
+			stream->lcore_id == rte_get_main_lcore() ? " (main)" : "", port->id,
+			stream->rx_queue, port->device, stream->tx_port);
+	}
+	fflush(stdout);
+}
+
+void
 output_table(const struct outcome *outcome)
 {
-	const struct options *options = outcome->options;
-
-	printf("%s over %s, burst %u, %.1f s\n", forward_mode_name(options->mode),
-		pool_kind_name(options->pool), options->burst, outcome->seconds);
+	printf("%.1f s:\n", outcome->seconds);
 	print_rates(outcome);
 	print_counts(outcome);
 	print_pool(outcome->pool);

@@ -53,14 +53,14 @@ compute_need(struct pool *pool, const struct options *options, const struct port
 	pool->needed = need;
 }
 
-/* Some drivers want objects without gaps between them; a page's object then fills the page. */
+/* Without gaps between objects, a page's object fills the page. */
 static uint16_t
 choose_room(const struct pool *pool, const struct ports *ports)
 {
 	uint16_t i;
 
 	for (i = 0; pool->kind == POOL_PAGES && i < ports->n; i++)
-		if (ports->port[i].driver->needs_full_pages)
+		if (ports->port[i].driver->maps_pool)
 			return PP_PKTMBUF_ROOM_MAX;
 	return RTE_MBUF_DEFAULT_BUF_SIZE;
 }
@@ -152,6 +152,7 @@ pool_create(struct pool *pool, const struct options *options, const struct ports
 {
 	const int node = ports->port[0].node >= 0 ? ports->port[0].node : (int)rte_socket_id();
 	uint32_t n = options->pool_size;
+	uint16_t i;
 	int err;
 
 	memset(pool, 0, sizeof(*pool));
@@ -176,6 +177,15 @@ pool_create(struct pool *pool, const struct options *options, const struct ports
 	if (err < 0) {
 		explain(pool, n, err);
 		return err;
+	}
+	for (i = 0; i < ports->n; i++) {
+		if (ports->port[i].driver->maps_pool && pool->mp->nb_mem_chunks > 1) {
+			cli_error("port %u (%s) wants all buffers in one piece of memory, and "
+				  "there are %u; give EAL --iova-mode=va",
+				ports->port[i].id, ports->port[i].driver_name,
+				pool->mp->nb_mem_chunks);
+			return -EINVAL;
+		}
 	}
 	pool->cache = pp_mempool_cache(pool->mp);
 	if (pool->cache != NULL)

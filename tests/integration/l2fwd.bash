@@ -71,3 +71,78 @@ conserved() {
 	is "$1: the page caches gave and got alike" \
 		'if .pool.allocs and .pool.kept_by_drivers == 0 then .pool.allocs == .pool.frees else true end'
 }
+
+# ---- a run in the background ----
+
+# Whether the program polls: it has said so.
+polls() {
+	grep -q '^lcore ' "$tmp/out" 2>/dev/null
+}
+
+polls_or_died() {
+	polls || ! kill -0 "$pid" 2>/dev/null
+}
+
+# start_bench EAL-ARGUMENT... -- ARGUMENT...: until it polls; in $pid.
+start_bench() {
+	rm -f "$json" "$tmp/out"
+	"$bench" "$@" --json "$json" >"$tmp/out" 2>"$tmp/err" </dev/null &
+	pid=$!
+	children+=("$pid")
+	wait_for 30 polls_or_died
+	polls || { show; fail "does not start: $*"; }
+}
+
+# end_bench SIGNAL: must end well and with everything accounted for.
+end_bench() {
+	local status=0
+
+	kill -"$1" "$pid"
+	wait "$pid" || status=$?
+	children=()
+	[ "$status" -eq 0 ] || { show; fail "status $status after SIG$1"; }
+	conserved "ended by SIG$1"
+}
+
+# ---- two hosts and l2fwd-bench between them: see make_hosts ----
+
+pings() {
+	ip netns exec a ping -q -c 1 -W 1 192.0.2.2 >"$tmp/ping" 2>&1
+}
+
+# across EAL-ARGUMENT... -- ARGUMENT...: pings and a UDP stream cross l2fwd-bench; every packet
+# that does not arrive is found in a counter of the program, the interfaces or the socket.
+across() {
+	local sent received dropped lost counted before=() receiver name
+
+	for name in 'a a0 tx_packets' '- a1 rx_packets' '- b1 tx_packets' 'b b0 rx_packets'; do
+		# shellcheck disable=SC2086 # three words
+		before+=("$(net_stat $name)")
+	done
+	start_bench "$@"
+	wait_for 10 pings || { show; cat "$tmp/ping"; fail 'no ping crosses'; }
+	ip netns exec a ping -q -c 100 -i 0.01 192.0.2.2 >"$tmp/ping" || true
+	grep -q '100 packets transmitted, 100 received' "$tmp/ping" ||
+		{ cat "$tmp/ping"; fail 'pings were lost'; }
+
+	ip netns exec b python3 "$here/l2fwd_udp.py" receive 192.0.2.2 5000 >"$tmp/received" &
+	receiver=$!
+	children+=("$receiver")
+	wait_for 10 grep -q ready "$tmp/received" || fail 'no receiver'
+	sent=$(ip netns exec a python3 "$here/l2fwd_udp.py" send 192.0.2.2 5000 1)
+	wait "$receiver"
+	read -r received dropped < <(tail -n 1 "$tmp/received")
+	end_bench INT
+
+	counted=$(result '.results | .[0].rx_packets + .[0].drops.driver + .[0].in_flight')
+	expect 'what came to a1' "$counted" -eq $(($(net_stat - a1 rx_packets) - before[1]))
+	counted=$(result '.results[1].tx_packets')
+	expect 'what left b1' "$counted" -eq \
+		$(($(net_stat - b1 tx_packets) + $(net_stat - b1 tx_dropped) - before[2]))
+	lost=$(result '.results | .[0].drops.driver + .[0].in_flight + .[0].drops.app +
+		.[1].drops.ring_full + .[1].drops.driver')
+	lost=$((lost + $(net_stat - b1 tx_dropped) + $(net_stat b b0 rx_dropped)))
+	expect 'datagrams' "$sent" -eq $((received + dropped + lost))
+	expect 'datagrams received' "$received" -gt 0
+	echo "$*: $sent sent, $received received, $dropped dropped by the socket, $lost on the way"
+}
