@@ -153,8 +153,8 @@ uint32_t pp_zone_alloc_bulk(
 /*
  * Take back a block. -EINVAL: not the start of a block of that order that is in use (a foreign or
  * misaligned pointer, a double free); it is counted, logged and otherwise ignored. PP_ALLOC_TRYLOCK
- * never waits: while the lock is held, the block is left to whoever takes the lock next, and a wrong
- * one is refused but not counted; nothing is logged.
+ * never waits: while the lock is held, the block is left to whoever takes the lock next, and a
+ * wrong one is refused but not counted; nothing is logged.
  */
 int pp_zone_free(struct pp_zone *zone, void *page, unsigned int order, unsigned int flags);
 
