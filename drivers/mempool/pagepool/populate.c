@@ -45,25 +45,30 @@ record_object(
 {
 	struct layout *layout = arg;
 	struct pp_run *run = layout->n_runs > 0 ? &layout->runs[layout->n_runs - 1] : NULL;
+	struct pp_run next = {.addr = obj, .stride = layout->min_stride, .count = 1};
 
 	if (layout->failed)
 		return;
 	if (run != NULL) {
-		const size_t distance = (size_t)((char *)obj - run->addr);
+		char *const last = run->addr + (run->count - 1) * run->stride;
+		const size_t distance = (size_t)((char *)obj - last);
 
 		if (run->count == 1)
 			run->stride = distance;
-		if (distance == run->stride * run->count) {
+		if (distance == run->stride) {
 			run->count++;
 			return;
 		}
-		/* A lone object took the distance to the next one for its stride. */
-		if (run->count == 1)
-			run->stride = layout->min_stride;
+		/* A run reaches one stride beyond its last object; this one belongs to the next. */
+		if (distance < run->stride) {
+			if (--run->count == 1)
+				run->stride = layout->min_stride;
+			next = (struct pp_run){.addr = last, .stride = distance, .count = 2};
+		}
 	}
 	run = new_run(layout);
 	if (run != NULL)
-		*run = (struct pp_run){.addr = obj, .stride = layout->min_stride, .count = 1};
+		*run = next;
 }
 
 static int
