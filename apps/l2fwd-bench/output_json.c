@@ -67,7 +67,7 @@ stream_config(const struct stream *stream)
 
 /* pcp, batch and high are null where the pool has no page caches. */
 static void
-set_pool_config(json_t *object, const struct pool *pool, const struct options *options)
+set_pool_config(json_t *object, const struct pool *pool)
 {
 	const bool cached = pool->cache != NULL;
 
@@ -81,8 +81,7 @@ set_pool_config(json_t *object, const struct pool *pool, const struct options *o
 	json_object_set_new(
 		object, "pcp", cached ? json_string(pcp_mode_name(pool->pcp.mode)) : json_null());
 	json_object_set_new(object, "batch", cached ? json_integer(pool->pcp.batch) : json_null());
-	json_object_set_new(object, "high",
-		cached && options->high != 0 ? json_integer(options->high) : json_null());
+	json_object_set_new(object, "high", cached ? json_integer(pool->pcp.high) : json_null());
 }
 
 static json_t *
@@ -93,7 +92,7 @@ config(const struct outcome *outcome)
 	uint16_t i;
 
 	set_text(object, "mode", forward_mode_name(options->mode));
-	set_pool_config(object, outcome->pool, options);
+	set_pool_config(object, outcome->pool);
 	set_count(object, "burst", options->burst);
 	set_count(object, "frame_size", options->frame_size);
 	set_count(object, "rxq", options->rxq);

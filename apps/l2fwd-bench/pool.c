@@ -147,12 +147,42 @@ create(struct pool *pool, uint32_t n, uint32_t mbcache, int node)
 	return err;
 }
 
+/*
+ * Whether drivers that map the pool will find all of it: they expect the n objects in the first
+ * chunk, n times an object's size long. On small pages each object of DPDK's layout is followed by
+ * a gap up to the next page.
+ */
+static int
+check_mapping(const struct pool *pool, const struct ports *ports)
+{
+	const struct port *port;
+	uint16_t i;
+
+	for (i = 0; i < ports->n; i++) {
+		port = &ports->port[i];
+		if (!port->driver->maps_pool)
+			continue;
+		if (pool->mp->nb_mem_chunks > 1) {
+			cli_error("port %u (%s) wants all buffers in one piece of memory, and "
+				  "there are %u; give EAL --iova-mode=va",
+				port->id, port->driver_name, pool->mp->nb_mem_chunks);
+			return -EINVAL;
+		}
+		if (!rte_eal_has_hugepages() && pool->kind != POOL_PAGES) {
+			cli_error("port %u (%s) cannot map --pool %s without hugepages; use --pool "
+				  "pages",
+				port->id, port->driver_name, pool_kind_name(pool->kind));
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 int
 pool_create(struct pool *pool, const struct options *options, const struct ports *ports)
 {
 	const int node = ports->port[0].node >= 0 ? ports->port[0].node : (int)rte_socket_id();
 	uint32_t n = options->pool_size;
-	uint16_t i;
 	int err;
 
 	memset(pool, 0, sizeof(*pool));
@@ -178,15 +208,9 @@ pool_create(struct pool *pool, const struct options *options, const struct ports
 		explain(pool, n, err);
 		return err;
 	}
-	for (i = 0; i < ports->n; i++) {
-		if (ports->port[i].driver->maps_pool && pool->mp->nb_mem_chunks > 1) {
-			cli_error("port %u (%s) wants all buffers in one piece of memory, and "
-				  "there are %u; give EAL --iova-mode=va",
-				ports->port[i].id, ports->port[i].driver_name,
-				pool->mp->nb_mem_chunks);
-			return -EINVAL;
-		}
-	}
+	err = check_mapping(pool, ports);
+	if (err < 0)
+		return err;
 	pool->cache = pp_mempool_cache(pool->mp);
 	if (pool->cache != NULL)
 		pcp_cache_get_config(pool->cache, &pool->pcp);

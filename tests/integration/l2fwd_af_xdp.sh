@@ -9,7 +9,9 @@ isolate "$@"
 need python3
 make_hosts
 
-for pool in pages pagepool ring_mp_mc; do
+pools=(pages pagepool ring_mp_mc)
+[ -z "${PAGELANE_NO_HUGE-}" ] || pools=(pages) # the others are refused
+for pool in "${pools[@]}"; do
 	across "${eal[@]}" --iova-mode=va --vdev net_af_xdp0,iface=a1 --vdev net_af_xdp1,iface=b1 -- \
 		--pool "$pool" --duration 0
 	is 'both ports checked' '[.results[:-1][].device_checked] == [true, true]'

@@ -35,7 +35,8 @@ done
 
 for pcp in bh spin bypass; do
 	run_bench "${null[@]}" -- --pcp "$pcp" --batch 64 --high 256 --duration 1
-	is 'page caches as asked' ".config.pcp == \"$pcp\" and .config.batch == 64"
+	is 'page caches as asked' ".config |
+		.pcp == \"$pcp\" and .batch == 64 and .high == 256"
 done
 is 'bypass goes to the zone' '.pool.zone_allocs > 0'
 
