@@ -213,6 +213,13 @@ WRAP(long, mbind, (void *addr, unsigned long len, int mode, const unsigned long 
      (addr, len, mode, mask, max, flags), -1, true)
 WRAP(void *, rte_zmalloc_socket, (const char *type, size_t size, unsigned int align, int socket),
      (type, size, align, socket), NULL, true)
+WRAP(void *, realloc, (void *p, size_t size), (p, size), NULL, true)
+WRAP(void *, rte_lcore_callback_register, (const char *name, rte_lcore_init_cb init,
+     rte_lcore_uninit_cb uninit, void *arg), (name, init, uninit, arg), NULL, true)
+WRAP(void *, rte_malloc, (const char *type, size_t size, unsigned int align),
+     (type, size, align), NULL, true)
+WRAP(void *, rte_zmalloc, (const char *type, size_t size, unsigned int align),
+     (type, size, align), NULL, true)
 WRAP(const struct rte_memzone *, rte_memzone_reserve_aligned,
      (const char *name, size_t len, int socket, unsigned int flags, unsigned int align),
      (name, len, socket, flags, align), NULL, true)

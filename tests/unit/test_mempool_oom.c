@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every allocation that makes a mempool of ours, failing in turn (the argument: nohuge or va). */
+
+#include <errno.h>
+
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+
+#include "mempool_unit.h"
+
+/* Elements that no page holds a whole number of make many runs: their table grows. */
+static void *
+create_by_ops(void *unused)
+{
+	(void)unused;
+	struct rte_mempool *mp = rte_mempool_create_empty("mp", 800, 1400, 0, 0, SOCKET_ID_ANY, 0);
+
+	if (mp == NULL)
+		return NULL;
+	assert_int_equal(rte_mempool_set_ops_byname(mp, PP_MEMPOOL_OPS_NAME, NULL), 0);
+	const int rc = rte_mempool_populate_default(mp);
+
+	if (rc == 800)
+		return mp;
+	rte_mempool_free(mp);
+	rte_errno = -rc;
+	return NULL;
+}
+
+static void *
+create_page_pool(void *config)
+{
+	return pp_pktmbuf_pool_create("mp", 800, 0, 2048, SOCKET_ID_ANY, config);
+}
+
+static void
+destroy(void *mp)
+{
+	exercise(mp, 800);
+	rte_mempool_free(mp);
+}
+
+/* As unit_fail_each(), but for bytes: see assert_nothing_left(). */
+static unsigned int
+fail_each(void *(*create)(void *arg), void *arg)
+{
+	struct unit_resources before;
+	unsigned int k = 0;
+	bool reached;
+
+	/* the first may leave something for good */
+	void *mp = create(arg);
+
+	assert_non_null(mp);
+	destroy(mp);
+	unit_resources_get(&before);
+	do {
+		unit_fail_at(++k);
+		rte_errno = 0;
+		mp = create(arg);
+
+		const int err = rte_errno;
+
+		reached = unit_fail_reached();
+		if (mp != NULL) {
+			destroy(mp); /* none failed, or one that does not matter */
+		} else {
+			assert_true(reached);
+			assert_int_equal(err, ENOMEM);
+		}
+		assert_nothing_left(&before);
+	} while (reached);
+	return k - 1;
+}
+
+static void
+ops_fail_cleanly(void **state)
+{
+	(void)state;
+	/* pool, zone, 4 for the caches; the table of runs, where there are any, and 4 for the zone
+	 */
+	assert_int_equal(fail_each(create_by_ops, NULL), rte_eal_has_hugepages() ? 10 : 13);
+}
+
+static void
+page_pools_fail_cleanly(void **state)
+{
+	/* 9 without the arena's own */
+	static struct {
+		struct pp_pktmbuf_config config;
+		unsigned int n_allocations;
+	} backends[] = {
+		{{.backend = PP_BACKEND_MEMZONE}, 11},
+		{{.backend = PP_BACKEND_MEMFD}, 16},
+		{{.backend = PP_BACKEND_ANON}, 15},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(backends); i++) {
+		if (backends[i].config.backend == PP_BACKEND_MEMFD &&
+			(!rte_eal_has_hugepages() || unit_hugepages_available(2048) < 3)) {
+			unit_skip_line("no hugepages for backend memfd");
+			continue;
+		}
+		assert_int_equal(fail_each(create_page_pool, &backends[i].config),
+			backends[i].n_allocations);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ops_fail_cleanly),
+		cmocka_unit_test(page_pools_fail_cleanly),
+	};
+
+	if (!mempool_unit_init(argc, argv))
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
