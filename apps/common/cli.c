@@ -72,6 +72,55 @@ cli_parse_word(const char *option, const char *text, const char *const *words, i
 	return -EINVAL;
 }
 
+static int
+add_to_list(const char *option, struct cli_list *list, uint32_t number)
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		if (list->number[i] == number) {
+			cli_error("--%s names %u twice; name it once", option, number);
+			return -EINVAL;
+		}
+	}
+	if (list->n == CLI_LIST_MAX) {
+		cli_error("--%s has more than %d numbers; give fewer", option, CLI_LIST_MAX);
+		return -EINVAL;
+	}
+	list->number[list->n++] = number;
+	return 0;
+}
+
+int
+cli_parse_list(
+	const char *option, const char *text, uint32_t min, uint32_t max, struct cli_list *list)
+{
+	char words[512];
+	char *rest = words, *word, *dash;
+	uint32_t first, last;
+
+	if (snprintf(words, sizeof(words), "%s", text) >= (int)sizeof(words)) {
+		cli_error("--%s is too long; give fewer numbers", option);
+		return -EINVAL;
+	}
+	list->n = 0;
+	while ((word = strsep(&rest, ",")) != NULL) {
+		dash = word[0] == '-' ? NULL : strchr(word, '-');
+		if (dash != NULL)
+			*dash++ = '\0';
+		if (cli_parse_number(option, word, min, max, &first) < 0 ||
+			cli_parse_number(option, dash != NULL ? dash : word, min, max, &last) < 0)
+			return -EINVAL;
+		if (first > last) {
+			cli_error("--%s %u-%u runs backwards; give %u-%u", option, first, last,
+				last, first);
+			return -EINVAL;
+		}
+		for (; first <= last; first++)
+			if (add_to_list(option, list, first) < 0)
+				return -EINVAL;
+	}
+	return 0;
+}
+
 const struct cli_option *
 cli_find(const struct cli_option *options, const char *word)
 {
@@ -103,6 +152,8 @@ parse_value(const struct cli_option *option, const char *text)
 		}
 		*(const char **)option->value = text;
 		return 0;
+	case CLI_LIST:
+		return cli_parse_list(option->name, text, option->min, option->max, option->value);
 	case CLI_FLAG:
 		break;
 	}

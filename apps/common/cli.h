@@ -20,6 +20,14 @@ enum cli_kind {
 	CLI_NUMBER, /* min..max; value is a uint32_t */
 	CLI_WORD,   /* one of `words`; value is an int, its index */
 	CLI_TEXT,   /* anything but the empty string; value is a const char * into argv */
+	CLI_LIST,   /* numbers and ranges within min..max, as 0,2-4; value is a struct cli_list */
+};
+
+#define CLI_LIST_MAX 64
+
+struct cli_list {
+	uint32_t n;
+	uint32_t number[CLI_LIST_MAX]; /* as they were given; none twice */
 };
 
 struct cli_option {
@@ -44,6 +52,10 @@ int cli_parse_number(
 
 /* The index of `text` among `words`, or one cli_error() line and -EINVAL. */
 int cli_parse_word(const char *option, const char *text, const char *const *words, int *value);
+
+/* A comma-separated list of numbers and ranges, or one cli_error() line and -EINVAL. */
+int cli_parse_list(
+	const char *option, const char *text, uint32_t min, uint32_t max, struct cli_list *list);
 
 /* Options from argv[0] on, as "--name value" or "--name=value". 0, or one line and -EINVAL. */
 int cli_parse(const struct cli_option *options, int argc, char **argv);

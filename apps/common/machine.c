@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -114,6 +115,54 @@ machine_page_size(void)
 
 	rte_memseg_list_walk(smallest_page_size, &size);
 	return size;
+}
+
+#define ADDS 1000000
+#define RUNS 21
+
+/* ADDS additions, each waiting for the one before. */
+static uint64_t
+add_chain(void)
+{
+	const uint64_t start = rte_rdtsc_precise();
+	uint64_t sum = start;
+
+	for (uint32_t i = 0; i < ADDS / 20; i++) {
+#pragma GCC unroll 20
+		for (uint32_t k = 0; k < 20; k++) {
+			sum += start;
+			__asm__ volatile("" : "+r"(sum));
+		}
+	}
+	return rte_rdtsc_precise() - start;
+}
+
+double
+machine_tsc_per_core_cycle(void)
+{
+	uint64_t least = UINT64_MAX, cycles;
+
+	for (uint32_t i = 0; i < RUNS; i++) {
+		cycles = add_chain();
+		if (cycles < least)
+			least = cycles;
+	}
+	return (double)least / ADDS;
+}
+
+double
+machine_steal_ms(void)
+{
+	uint64_t steal;
+	FILE *f = fopen("/proc/stat", "re");
+	int n;
+
+	if (f == NULL)
+		return NAN;
+	/* user nice system idle iowait irq softirq steal */
+	n = fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &steal);
+	fclose(f);
+	return n == 1 ? steal * 1000.0 / sysconf(_SC_CLK_TCK) : NAN;
 }
 
 json_t *

@@ -13,5 +13,14 @@
  */
 json_t *machine_facts(void);
 
+/*
+ * TSC cycles per cycle of the core that this thread runs on, by a chain of dependent additions of
+ * one cycle each; takes some 10 ms. Below 1 while the core runs faster than its nominal clock.
+ */
+double machine_tsc_per_core_cycle(void);
+
+/* Milliseconds since boot that the hypervisor gave to others, all processors; NAN: not known. */
+double machine_steal_ms(void);
+
 /* The smallest page size of EAL's memory, in bytes; 4096 without hugepages. */
 uint64_t machine_page_size(void);

@@ -25,8 +25,7 @@
 #include <rte_ring.h>
 
 #include <pcp.h>
-
-#include "samples.h"
+#include <samples.h>
 
 #define PAGES        (1u << 15)
 #define CAPACITY     512

@@ -20,6 +20,7 @@ static bool flag;
 static uint32_t number;
 static int word;
 static const char *text;
+static struct cli_list list;
 
 static const char *const words[] = {"red", "green", NULL};
 static const struct cli_option options[] = {
@@ -27,6 +28,7 @@ static const struct cli_option options[] = {
 	{"number", "N", "a number", CLI_NUMBER, 1, 100, .value = &number},
 	{"word", "WORD", "a word", CLI_WORD, .words = words, .value = &word},
 	{"text", "TEXT", "a text", CLI_TEXT, .value = &text},
+	{"list", "LIST", "a list", CLI_LIST, 0, 100, .value = &list},
 	{.name = NULL},
 };
 
@@ -51,6 +53,7 @@ parse(const char *line)
 	number = 7;
 	word = -1;
 	text = NULL;
+	list.n = 0;
 
 	assert_non_null(f);
 	fflush(stderr);
@@ -82,6 +85,22 @@ test_accepted(void **state)
 	assert_int_equal(word, 0);
 	assert_string_equal(text, "--flag");
 	assert_string_equal(said, "");
+}
+
+static void
+test_list(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--list 5"), 0);
+	assert_int_equal(list.n, 1);
+	assert_int_equal(list.number[0], 5);
+	assert_int_equal(parse("--list 7,0-2,100-100"), 0);
+	assert_int_equal(list.n, 5);
+	assert_int_equal(list.number[0], 7);
+	assert_int_equal(list.number[3], 2);
+	assert_int_equal(list.number[4], 100);
+	assert_int_equal(parse("--list 1 --list 0-63"), 0);
+	assert_int_equal(list.n, 64);
 }
 
 static void
@@ -122,6 +141,14 @@ test_refused(void **state)
 		{"--word blue", "test: --word blue is unknown; give one of red, green\n"},
 		{"--word re", "test: --word re is unknown; give one of red, green\n"},
 		{"--text=", "test: --text is empty; give TEXT\n"},
+		{"--list 1,", "test: --list  is not a number; give one from 0 to 100\n"},
+		{"--list 1-", "test: --list  is not a number; give one from 0 to 100\n"},
+		{"--list -1", "test: --list -1 is not a number; give one from 0 to 100\n"},
+		{"--list 1-2-3", "test: --list 2-3 is not a number; give one from 0 to 100\n"},
+		{"--list 99-101", "test: --list 101 is out of range; give 0 to 100\n"},
+		{"--list 3-2", "test: --list 3-2 runs backwards; give 2-3\n"},
+		{"--list 1-3,2", "test: --list names 2 twice; name it once\n"},
+		{"--list 0-64", "test: --list has more than 64 numbers; give fewer\n"},
 	};
 	unsigned int i;
 
@@ -148,6 +175,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accepted),
+		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_last_one_counts),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_find),
