@@ -29,8 +29,8 @@ every_failing_allocation_of_create_is_clean(void **state)
 		struct pcp_config config = {.max_order = order};
 
 		zone = plain_zone(SOME, 9);
-		/* caches, depot, magazines, lcore callback */
-		assert_int_equal(unit_fail_each(create, destroy, &config), 4);
+		/* caches, depot, magazines, slots, lcore callback */
+		assert_int_equal(unit_fail_each(create, destroy, &config), 5);
 		destroy_zone(zone);
 	}
 }
