@@ -158,8 +158,13 @@ pcp_cache_destroy(struct pcp_cache *cache)
 		vacate_for_good(&cache->pcp[i]);
 	for (unsigned int order = 0; order <= cache->depot->config.max_order; order++)
 		pcp_depot_drain(cache->depot, order, 0);
-	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
-		rte_free(cache->pcp[i].magazines);
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		for (struct pcp_memory *block = cache->pcp[i].magazines, *next; block != NULL;
+			block = next) {
+			next = block->next;
+			rte_free(block);
+		}
+	}
 	pcp_depot_destroy(cache->depot);
 	rte_free(cache);
 }

@@ -9,22 +9,50 @@
 #include "pcp_internal.h"
 
 static void
-push(struct pcp_magazine_list *list, uint32_t *n, struct pcp_magazine *magazine)
+push(struct pcp_stack *stack, struct pcp_magazine *magazine)
 {
-	TAILQ_INSERT_HEAD(list, magazine, link);
-	(*n)++;
+	stack->slot[stack->top & stack->mask] = magazine;
+	pp_store_release(&stack->top, stack->top + 1);
 }
 
 static struct pcp_magazine *
-pop(struct pcp_magazine_list *list, uint32_t *n)
+pop(struct pcp_stack *stack)
 {
-	struct pcp_magazine *magazine = TAILQ_FIRST(list);
+	if (pcp_stack_count(stack) == 0)
+		return NULL;
+	pp_store_release(&stack->top, stack->top - 1);
+	return stack->slot[stack->top & stack->mask];
+}
 
-	if (magazine != NULL) {
-		TAILQ_REMOVE(list, magazine, link);
-		(*n)--;
-	}
+static struct pcp_magazine *
+pop_coldest(struct pcp_stack *stack)
+{
+	struct pcp_magazine *magazine = stack->slot[stack->bottom & stack->mask];
+
+	pp_store_release(&stack->bottom, stack->bottom + 1);
 	return magazine;
+}
+
+/* The contents are whole whoever held the lock; only what was in transit will never arrive. */
+static void
+lock(struct pcp_depot *depot)
+{
+	if (unlikely(pp_lock(&depot->lock)))
+		pp_store_release(&depot->in_transit, 0);
+}
+
+static void
+unlock(struct pcp_depot *depot)
+{
+	pp_unlock(&depot->lock);
+}
+
+void
+pcp_depot_forget_transit(struct pcp_depot *depot)
+{
+	lock(depot);
+	pp_store_release(&depot->in_transit, 0);
+	unlock(depot);
 }
 
 /* Under the lock, and before the pages' former place looks empty. */
@@ -50,14 +78,12 @@ pop_surplus(struct pcp_depot *depot, struct pcp_depot_list *list, uint64_t keep)
 {
 	struct pcp_magazine *magazine = NULL;
 
-	pp_lock(&depot->lock);
-	if (list->n_full > keep) {
-		magazine = TAILQ_LAST(&list->full, pcp_magazine_list);
-		TAILQ_REMOVE(&list->full, magazine, link);
-		list->n_full--;
+	lock(depot);
+	if (pcp_stack_count(&list->full) > keep) {
 		pp_store_release(&depot->in_transit, depot->in_transit + 1);
+		magazine = pop_coldest(&list->full);
 	}
-	pp_unlock(&depot->lock);
+	unlock(depot);
 	return magazine;
 }
 
@@ -66,9 +92,10 @@ give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *m
 {
 	const uint32_t n = magazine->count;
 
+	/* Before the pages are elsewhere: a kill in between may lose them, not double them. */
+	pp_store_release(&magazine->count, 0);
 	pp_zone_free_bulk(depot->zone, order, magazine->page, n);
 	pp_fetch_add(&depot->drains, 1);
-	magazine->count = 0;
 	return n;
 }
 
@@ -81,20 +108,22 @@ pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep)
 
 	while ((magazine = pop_surplus(depot, list, keep / list->batch)) != NULL) {
 		moved += give_to_zone(depot, order, magazine);
-		pp_lock(&depot->lock);
-		push(&list->empty, &list->n_empty, magazine);
+		lock(depot);
+		push(&list->empty, magazine);
 		count_arrival(depot);
-		pp_store_release(&depot->in_transit, depot->in_transit - 1);
-		pp_unlock(&depot->lock);
+		if (depot->in_transit > 0)
+			pp_store_release(&depot->in_transit, depot->in_transit - 1);
+		unlock(depot);
 	}
 	/* The partial magazine cannot leave its place: its pages move under the lock. */
-	pp_lock(&depot->lock);
+	lock(depot);
 	if (list->partial->count > 0 &&
-		(uint64_t)list->n_full * list->batch + list->partial->count > keep) {
+		(uint64_t)pcp_stack_count(&list->full) * list->batch + list->partial->count >
+			keep) {
 		moved += give_to_zone(depot, order, list->partial);
 		count_arrival(depot);
 	}
-	pp_unlock(&depot->lock);
+	unlock(depot);
 	return moved;
 }
 
@@ -103,18 +132,18 @@ pcp_depot_take_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 {
 	struct pcp_depot_list *list = &depot->list[order];
 
-	pp_lock(&depot->lock);
-	struct pcp_magazine *got = pop(&list->full, &list->n_full);
+	lock(depot);
+	struct pcp_magazine *got = pop(&list->full);
 
+	empty->count = 0;
 	if (got != NULL) {
-		push(&list->empty, &list->n_empty, empty);
+		push(&list->empty, empty);
 	} else if (list->partial->count > 0) {
 		got = list->partial;
-		list->partial = empty;
-		empty->count = 0;
+		pp_store_release(&list->partial, empty);
 	}
 	depot->exchanges += got != NULL;
-	pp_unlock(&depot->lock);
+	unlock(depot);
 	return got;
 }
 
@@ -123,18 +152,18 @@ pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 {
 	struct pcp_depot_list *list = &depot->list[order];
 
-	pp_lock(&depot->lock);
-	struct pcp_magazine *got = pop(&list->empty, &list->n_empty);
+	lock(depot);
+	struct pcp_magazine *got = pop(&list->empty);
 
 	if (likely(got != NULL)) {
 		full->count = list->batch;
-		push(&list->full, &list->n_full, full);
+		push(&list->full, full);
 		depot->exchanges++;
 		count_arrival(depot);
 	}
-	const uint32_t n_full = list->n_full;
+	const uint32_t n_full = pcp_stack_count(&list->full);
 
-	pp_unlock(&depot->lock);
+	unlock(depot);
 	const uint32_t keep = pp_zone_pressure(depot->zone) ? 0 : list->high;
 
 	if (unlikely(n_full > keep))
@@ -148,25 +177,26 @@ pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32
 	struct pcp_depot_list *list = &depot->list[order];
 	uint32_t done = 0;
 
-	pp_lock(&depot->lock);
+	lock(depot);
 	while (done < n) {
 		struct pcp_magazine *magazine = list->partial;
 
 		if (magazine->count == 0) {
-			struct pcp_magazine *full = pop(&list->full, &list->n_full);
+			struct pcp_magazine *full = pop(&list->full);
 
 			if (full == NULL)
 				break;
-			push(&list->empty, &list->n_empty, magazine);
-			list->partial = magazine = full;
+			pp_store_release(&list->partial, full);
+			push(&list->empty, magazine);
+			magazine = full;
 		}
 		const uint32_t k = RTE_MIN(n - done, magazine->count);
 
-		magazine->count -= k;
+		pp_store_release(&magazine->count, magazine->count - k);
 		pcp_copy(pages + done, &magazine->page[magazine->count], k);
 		done += k;
 	}
-	pp_unlock(&depot->lock);
+	unlock(depot);
 	return done;
 }
 
@@ -176,28 +206,29 @@ pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, u
 	struct pcp_depot_list *list = &depot->list[order];
 	uint32_t done = 0;
 
-	pp_lock(&depot->lock);
+	lock(depot);
 	while (done < n) {
 		struct pcp_magazine *magazine = list->partial;
 
 		if (magazine->count == list->batch) {
-			struct pcp_magazine *empty = pop(&list->empty, &list->n_empty);
+			struct pcp_magazine *empty = pop(&list->empty);
 
 			if (unlikely(empty == NULL))
 				break;
-			push(&list->full, &list->n_full, magazine);
-			list->partial = magazine = empty;
-			magazine->count = 0;
+			empty->count = 0;
+			pp_store_release(&list->partial, empty);
+			push(&list->full, magazine);
+			magazine = empty;
 		}
 		const uint32_t k = RTE_MIN(n - done, list->batch - magazine->count);
 
 		pcp_copy(&magazine->page[magazine->count], pages + done, k);
-		magazine->count += k;
+		pp_store_release(&magazine->count, magazine->count + k);
 		done += k;
 	}
 	if (done > 0)
 		count_arrival(depot);
-	pp_unlock(&depot->lock);
+	unlock(depot);
 	return done;
 }
 
@@ -206,13 +237,15 @@ pcp_depot_pages(struct pcp_depot *depot)
 {
 	uint64_t pages = 0;
 
-	pp_lock(&depot->lock);
+	lock(depot);
 	for (unsigned int order = 0; order <= depot->config.max_order; order++) {
 		const struct pcp_depot_list *list = &depot->list[order];
 
-		pages += ((uint64_t)list->n_full * list->batch + list->partial->count) << order;
+		const uint64_t full = pcp_stack_count(&list->full);
+
+		pages += (full * list->batch + list->partial->count) << order;
 	}
-	pp_unlock(&depot->lock);
+	unlock(depot);
 	return pages;
 }
 
@@ -254,11 +287,26 @@ n_magazines(const struct pcp_depot *depot, unsigned int order)
 	return (blocks + batch - 1) / batch + 1;
 }
 
+static uint32_t
+n_slots(const struct pcp_depot *depot, unsigned int order)
+{
+	return rte_align32pow2((uint32_t)n_magazines(depot, order));
+}
+
+/* Either stack of an order can hold all of its magazines. Returns the slots that are left. */
+static struct pcp_magazine **
+stack_init(struct pcp_stack *stack, struct pcp_magazine **slots, uint32_t n)
+{
+	stack->slot = slots;
+	stack->mask = n - 1;
+	return slots + n;
+}
+
 struct pcp_depot *
 pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 {
 	struct pcp_depot *depot = rte_zmalloc("pcp_depot", sizeof(*depot), RTE_CACHE_LINE_SIZE);
-	size_t size = 0;
+	size_t size = sizeof(struct pcp_memory), slots = 0;
 
 	if (depot == NULL)
 		goto no_memory;
@@ -269,32 +317,37 @@ pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 
 		list->batch = batch_of(config, order);
 		list->high = high_of(config, order);
-		TAILQ_INIT(&list->full);
-		TAILQ_INIT(&list->empty);
 		size += n_magazines(depot, order) * pcp_magazine_size(list->batch);
+		slots += 2 * n_slots(depot, order);
 	}
 	depot->magazines = rte_malloc("pcp_magazines", size, RTE_CACHE_LINE_SIZE);
-	if (depot->magazines == NULL)
+	depot->slots =
+		rte_malloc("pcp_slots", slots * sizeof(depot->slots[0]), RTE_CACHE_LINE_SIZE);
+	if (depot->magazines == NULL || depot->slots == NULL)
 		goto no_memory;
 
-	char *memory = depot->magazines;
+	char *memory = (char *)(depot->magazines + 1);
+	struct pcp_magazine **slot = depot->slots;
 
 	for (unsigned int order = 0; order <= config->max_order; order++) {
 		struct pcp_depot_list *list = &depot->list[order];
 
+		slot = stack_init(&list->full, slot, n_slots(depot, order));
+		slot = stack_init(&list->empty, slot, n_slots(depot, order));
 		for (uint64_t i = n_magazines(depot, order); i > 0; i--) {
 			struct pcp_magazine *magazine = (struct pcp_magazine *)memory;
 
 			memory += pcp_magazine_size(list->batch);
 			magazine->count = 0;
-			push(&list->empty, &list->n_empty, magazine);
+			push(&list->empty, magazine);
 		}
-		list->partial = pop(&list->empty, &list->n_empty);
+		list->partial = pop(&list->empty);
 	}
 	return depot;
 
 no_memory:
-	rte_free(depot);
+	if (depot != NULL)
+		pcp_depot_destroy(depot);
 	rte_errno = ENOMEM;
 	return NULL;
 }
@@ -302,6 +355,7 @@ no_memory:
 void
 pcp_depot_destroy(struct pcp_depot *depot)
 {
+	rte_free(depot->slots);
 	rte_free(depot->magazines);
 	rte_free(depot);
 }

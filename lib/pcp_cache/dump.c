@@ -33,9 +33,12 @@ add_order(const struct pcp *pcp, unsigned int order, struct pcp_stats *stats)
 	const uint64_t zone_allocs = pp_load_relaxed(&counts->zone_allocs);
 	const uint64_t zone_frees = pp_load_relaxed(&counts->zone_frees);
 
-	/* What was freed into the magazines is what lies there, beyond what came otherwise. */
-	stats->frees += allocs + list_blocks(list) + pp_load_relaxed(&counts->out) -
-			pp_load_relaxed(&counts->in) + zone_frees;
+	/* Blocks that came into the magazines, and are neither there nor gone otherwise. */
+	const uint64_t in_use =
+		pp_load_relaxed(&counts->in) - pp_load_relaxed(&counts->out) - list_blocks(list);
+
+	stats->frees += allocs - in_use + zone_frees;
+	stats->in_use_pages += (in_use + zone_allocs - zone_frees) << order;
 	stats->allocs += allocs + zone_allocs;
 	stats->zone_allocs += zone_allocs;
 	stats->zone_frees += zone_frees;
@@ -50,6 +53,8 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 		.depot_allocs = pp_load_relaxed(&depot->allocs),
 		.depot_frees = pp_load_relaxed(&depot->frees),
 		.unregistered = pp_load_relaxed(&depot->unregistered),
+		.handler_allocs = pp_load_relaxed(&depot->handler_allocs),
+		.handler_frees = pp_load_relaxed(&depot->handler_frees),
 		.failed = pp_load_relaxed(&depot->failed),
 		.refills = pp_load_relaxed(&depot->refills),
 		.drains = pp_load_relaxed(&depot->drains),
@@ -62,10 +67,13 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 	stats->reclaims = depot->reclaims;
 	stats->reclaim_blocks = depot->reclaim_blocks;
 	stats->membarriers = depot->membarriers;
+	stats->buried = depot->buried;
 	pp_unlock(&depot->reclaim_lock);
 
-	stats->allocs = stats->depot_allocs;
-	stats->frees = stats->depot_frees;
+	stats->allocs = stats->depot_allocs + stats->handler_allocs;
+	stats->frees = stats->depot_frees + stats->handler_frees;
+	stats->in_use_pages =
+		pp_load_relaxed(&depot->alloc_pages) - pp_load_relaxed(&depot->free_pages);
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
 		const struct pcp *pcp = &cache->pcp[i];
 
@@ -77,7 +85,14 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 		stats->zone_allocs += pp_load_relaxed(&pcp->reentered_allocs);
 		stats->frees += pp_load_relaxed(&pcp->reentered_frees);
 		stats->zone_frees += pp_load_relaxed(&pcp->reentered_frees);
+		stats->in_use_pages += pp_load_relaxed(&pcp->reentered_pages);
 	}
+
+	const uint64_t elsewhere = stats->in_use_pages + stats->cached_pages + stats->depot_pages +
+				   pp_zone_free_pages(depot->zone);
+	const uint64_t pages = pp_zone_pages(depot->zone);
+
+	stats->missing_pages = pages > elsewhere ? pages - elsewhere : 0;
 }
 
 uint64_t
@@ -117,6 +132,11 @@ pcp_cache_dump(struct pcp_cache *cache, FILE *f)
 		" zone_frees %" PRIu64 " unregistered %" PRIu64 " reentered %" PRIu64 "\n",
 		stats.allocs, stats.frees, stats.failed, stats.zone_allocs, stats.zone_frees,
 		stats.unregistered, stats.reentered);
+	fprintf(f,
+		"  in_use_pages %" PRIu64 " missing_pages %" PRIu64 " buried %" PRIu64
+		" handler_allocs %" PRIu64 " handler_frees %" PRIu64 "\n",
+		stats.in_use_pages, stats.missing_pages, stats.buried, stats.handler_allocs,
+		stats.handler_frees);
 	fprintf(f, "  reclaims %" PRIu64 " blocks %" PRIu64 " membarriers %" PRIu64 "\n",
 		stats.reclaims, stats.reclaim_blocks, stats.membarriers);
 }
@@ -135,25 +155,20 @@ list_is_valid(const struct pcp_list *list, uint32_t batch)
 	       (previous == 0 || previous == batch) && list->loaded != list->previous;
 }
 
-/* The depot was born with ceil(N/B) + 1 magazines; exchanges are one for one. */
+/* Exchanges are one for one; only who is killed may take a magazine along. */
 static bool
 depot_list_is_valid(const struct pcp_depot *depot, unsigned int order)
 {
 	const struct pcp_depot_list *list = &depot->list[order];
 	const uint64_t blocks = depot->config.pages >> order;
-	const struct pcp_magazine *magazine;
-	uint32_t n_full = 0, n_empty = 0;
+	const uint64_t expected = (blocks + list->batch - 1) / list->batch;
+	const uint64_t n = pcp_stack_count(&list->full) + pcp_stack_count(&list->empty);
 
-	TAILQ_FOREACH (magazine, &list->full, link) {
-		if (magazine->count != list->batch)
+	for (uint32_t i = list->full.bottom; i != list->full.top; i++)
+		if (list->full.slot[i & list->full.mask]->count != list->batch)
 			return false;
-		n_full++;
-	}
-	TAILQ_FOREACH (magazine, &list->empty, link)
-		n_empty++;
-	return n_full == list->n_full && n_empty == list->n_empty && list->partial != NULL &&
-	       list->partial->count <= list->batch &&
-	       n_full + n_empty == (blocks + list->batch - 1) / list->batch;
+	return list->partial != NULL && list->partial->count <= list->batch &&
+	       (n == expected || (depot->buried > 0 && n < expected));
 }
 
 bool

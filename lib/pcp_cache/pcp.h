@@ -26,7 +26,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/queue.h>
 
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
@@ -51,8 +50,7 @@ enum pcp_mode {
 
 /* Page addresses on their way between lcores. The header's line is touched at exchanges only. */
 struct pcp_magazine {
-	TAILQ_ENTRY(pcp_magazine) link; /* in a depot list */
-	uint32_t count;                 /* valid while in the depot */
+	uint32_t count; /* valid while in the depot */
 	void *page[] __rte_cache_aligned;
 } __rte_cache_aligned;
 
@@ -88,6 +86,9 @@ struct pcp_order_stats {
 	uint64_t zone_allocs, zone_frees; /* past the magazines */
 };
 
+struct pcp_cache;
+struct pcp_memory;
+
 /* One lcore's cache. All that a call at order 0 touches lies in the first line. */
 struct pcp {
 	uint32_t nest; /* sections the owner is in; written by the owner alone */
@@ -99,10 +100,12 @@ struct pcp {
 	struct pcp_list list[PCP_MAX_ORDER + 1];
 	struct pp_lock lock; /* PCP_MODE_SPIN only */
 	uint32_t locked;     /* the section holds `lock` */
-	void *magazines;     /* the memory of those that this cache brought along */
+	uint32_t moving; /* lists are being exchanged or flushed: not to be trusted after a kill */
+	struct pcp_memory *magazines; /* of those that this cache brought along, ever */
 	struct pcp_order_stats stats[PCP_MAX_ORDER + 1];
 	/* From handlers that interrupted another call: calls, and blocks past the cache. Atomic. */
 	uint64_t reentered, reentered_allocs, reentered_frees;
+	uint64_t reentered_pages; /* allocated less freed */
 } __rte_cache_aligned;
 
 static_assert(offsetof(struct pcp, list[1]) == RTE_CACHE_LINE_SIZE, "order 0 must touch one line");
@@ -164,7 +167,8 @@ struct pcp_stats {
 	uint64_t zone_allocs, zone_frees;   /* of these, by registered threads past their cache */
 	uint64_t depot_allocs, depot_frees; /* of these, by pcp_depot_*_bulk() */
 	uint64_t unregistered;              /* of the latter, by threads without an lcore id */
-	uint64_t failed;                    /* calls that got nothing */
+	uint64_t handler_allocs, handler_frees; /* of these, by pcp_handler_*() */
+	uint64_t failed;                        /* calls that got nothing */
 	uint64_t reentered;
 	uint64_t exchanges;                /* of magazines with the depot */
 	uint64_t refills, drains;          /* of magazines from and to the zone */
@@ -172,6 +176,10 @@ struct pcp_stats {
 	uint64_t membarriers;
 	uint64_t cached_pages; /* in the lcores' magazines */
 	uint64_t depot_pages;
+	uint64_t in_use_pages;  /* handed out by calls above, and not given back */
+	uint64_t buried;        /* caches taken over from processes that died */
+	uint64_t missing_pages; /* neither free nor in use: the zone's own calls have them, or a
+				   process died moving them */
 };
 
 /* Exact at rest, a snapshot otherwise. */
@@ -198,6 +206,9 @@ void pcp_free_nested_slow(struct pcp *pcp, void *page, unsigned int order);
 void pcp_bh_disable_slow(struct pcp *pcp);
 void pcp_bh_enable_slow(struct pcp *pcp);
 
+/* Make the caller's process the owner; false while that of another living process uses it. */
+bool pcp_adopt(struct pcp *pcp);
+
 /*
  * Past every lcore cache, from the depot's magazines or the zone: for threads without an lcore id,
  * and for callers that have a cache of their own. All n blocks or -ENOMEM; free never fails.
@@ -209,6 +220,13 @@ void pcp_depot_free_bulk(
 /* As above, for one block. */
 void *pcp_depot_alloc(struct pcp_cache *cache, unsigned int order);
 void pcp_depot_free(struct pcp_cache *cache, void *page, unsigned int order);
+
+/*
+ * From a signal handler, whatever it interrupted: allocation by try-lock from the zone, NULL with
+ * EBUSY when that is held; a free never waits and never fails.
+ */
+void *pcp_handler_alloc(struct pcp_cache *cache, unsigned int order);
+void pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order);
 
 /* ---- the fast path ---- */
 
@@ -225,13 +243,21 @@ pcp_of_lcore(struct pcp_cache *cache, unsigned int lcore_id)
 	return pcp;
 }
 
-/* The calling thread's cache, or NULL when it has no lcore id. Fetch once, keep for the thread. */
+/*
+ * The calling thread's cache, or NULL when it has no lcore id. Fetch once, keep for the thread. A
+ * secondary process must have called it before other calls on that lcore: it takes over what a
+ * process that died has left there.
+ */
 static inline struct pcp *
 pcp_this(struct pcp_cache *cache)
 {
 	const unsigned int lcore_id = rte_lcore_id();
 
-	return likely(lcore_id < RTE_MAX_LCORE) ? pcp_of_lcore(cache, lcore_id) : NULL;
+	if (unlikely(lcore_id >= RTE_MAX_LCORE))
+		return NULL;
+	struct pcp *pcp = pcp_of_lcore(cache, lcore_id);
+
+	return likely(pcp->owner_pid == pp_self || pcp_adopt(pcp)) ? pcp : NULL;
 }
 
 /* Enter a section in which no other thread takes this lcore's cache. Nests. Owner only. */
@@ -471,22 +497,6 @@ pcp_cache_free(struct pcp_cache *cache, void *page)
 		pcp_depot_free(cache, page, 0);
 	else
 		pcp_free(pcp_of_lcore(cache, lcore_id), page);
-}
-
-/*
- * From a signal handler, whatever it interrupted: allocation by try-lock from the zone, NULL with
- * EBUSY when that is held; a free never waits and never fails.
- */
-static inline void *
-pcp_handler_alloc(struct pcp_cache *cache, unsigned int order)
-{
-	return pp_zone_alloc(pcp_cache_zone(cache), order, PP_ALLOC_REFILL | PP_ALLOC_TRYLOCK);
-}
-
-static inline void
-pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order)
-{
-	pp_zone_free(pcp_cache_zone(cache), page, order, PP_ALLOC_TRYLOCK);
 }
 
 #ifdef __cplusplus

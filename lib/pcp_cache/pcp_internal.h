@@ -3,8 +3,6 @@
 
 /* What the files of lib/pcp_cache share. */
 
-#include <sys/queue.h>
-
 #include <rte_log.h>
 #include <rte_prefetch.h>
 
@@ -17,7 +15,25 @@ extern int pcp_logtype;
 #define PCP_LOG(level, fmt, ...)                                                                   \
 	rte_log(RTE_LOG_##level, pcp_logtype, "pcp_cache: " fmt "\n", ##__VA_ARGS__)
 
-TAILQ_HEAD(pcp_magazine_list, pcp_magazine);
+/*
+ * A process may be killed at any instruction. What the depot holds is therefore changed by single
+ * stores, each of which takes a magazine in or out: whatever was between two places is lost, and
+ * counted, but nothing is ever in two. The same holds for an lcore's lists but while `moving` is
+ * set.
+ */
+
+/* Last in, first out; the coldest comes off the bottom. A power of two of slots. */
+struct pcp_stack {
+	struct pcp_magazine **slot;
+	uint32_t mask;
+	uint32_t bottom, top;
+};
+
+static inline uint32_t
+pcp_stack_count(const struct pcp_stack *stack)
+{
+	return stack->top - stack->bottom;
+}
 
 /*
  * Magazines of one order that no lcore has loaded. With B pages per magazine and N in the zone the
@@ -25,14 +41,17 @@ TAILQ_HEAD(pcp_magazine_list, pcp_magazine);
  * an empty one is there for whoever has a full one to give.
  */
 struct pcp_depot_list {
-	struct pcp_magazine_list full;  /* hottest first; B pages each */
-	struct pcp_magazine_list empty; /* hottest first */
-	struct pcp_magazine *partial;   /* the one that flushes pour into: 0..B pages */
-	uint32_t n_full;
-	uint32_t n_empty;
+	struct pcp_stack full; /* B pages each */
+	struct pcp_stack empty;
+	struct pcp_magazine *partial; /* the one that flushes pour into: 0..B pages */
 	uint32_t batch;
 	uint32_t high; /* full magazines beyond this go to the zone */
 };
+
+/* Memory of magazines; it outlives the cache that brought it, for they wander. */
+struct pcp_memory {
+	struct pcp_memory *next;
+} __rte_cache_aligned;
 
 /* What the caches of a zone share. */
 struct pcp_depot {
@@ -44,16 +63,20 @@ struct pcp_depot {
 
 	struct pp_lock reclaim_lock __rte_cache_aligned; /* one reclaim at a time */
 	uint64_t backoff_until;                          /* TSC; no membarrier before */
-	uint64_t reclaims, reclaim_blocks, membarriers;
+	uint64_t reclaims, reclaim_blocks, membarriers, buried;
 
-	/* Atomic, and off the other lines: blocks but for `failed`, `refills` and `drains`. */
+	/* Atomic, and off the other lines: blocks but for those named otherwise, and the last
+	 * three. */
 	uint64_t allocs __rte_cache_aligned;
-	uint64_t frees, unregistered, failed, refills, drains;
+	uint64_t frees, alloc_pages, free_pages, unregistered;
+	uint64_t handler_allocs, handler_frees;
+	uint64_t failed, refills, drains;
 
 	struct pp_zone *zone __rte_cache_aligned;
 	struct pcp_config config;
 	uint64_t backoff_cycles;
-	void *magazines; /* memory of those the depot was born with */
+	struct pcp_memory *magazines; /* of those the depot was born with */
+	struct pcp_magazine **slots;  /* of all stacks */
 	void *lcore_callback;
 };
 
@@ -72,16 +95,20 @@ pcp_set_count(struct pcp_list *list, uint32_t count)
 	pp_store_relaxed(&list->state, (pp_load_relaxed(&list->state) & ~PCP_STATE_COUNT) | count);
 }
 
-/* Make the list look empty and full at once, so that every call takes the slow path. */
+/*
+ * Make the list look empty and full at once, so that every call takes the slow path. Pages are
+ * nowhere for a moment, never in two places.
+ */
 static inline void
 pcp_park(struct pcp *pcp)
 {
 	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
 		struct pcp_list *list = &pcp->list[order];
+		const uint32_t count = pcp_count(list);
 
-		pp_store_relaxed(&list->parked, pcp_count(list));
 		list->capacity = 0;
 		pcp_set_count(list, 0);
+		pp_store_release(&list->parked, count);
 	}
 }
 
@@ -90,12 +117,14 @@ pcp_unpark(struct pcp *pcp)
 {
 	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
 		struct pcp_list *list = &pcp->list[order];
+		const uint32_t count = pp_load_relaxed(&list->parked);
 
 		if (list->loaded == NULL)
 			continue;
-		list->capacity = pcp->cache->depot->list[order].batch;
-		pcp_set_count(list, pp_load_relaxed(&list->parked));
 		pp_store_relaxed(&list->parked, 0);
+		pp_compiler_barrier();
+		list->capacity = pcp->cache->depot->list[order].batch;
+		pcp_set_count(list, count);
 	}
 }
 
@@ -143,6 +172,9 @@ uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t k
  */
 bool pcp_depot_has_moved(const struct pcp_depot *depot, uint64_t arrivals);
 
+/* A process died that may have had magazines in transit: nobody shall wait for them. */
+void pcp_depot_forget_transit(struct pcp_depot *depot);
+
 /* Pages in the depot, all orders. */
 uint64_t pcp_depot_pages(struct pcp_depot *depot);
 
@@ -151,7 +183,18 @@ uint64_t pcp_depot_pages(struct pcp_depot *depot);
 /* Empty the lists into the depot. Only who owns or has claimed the cache. Returns blocks moved. */
 uint64_t pcp_flush(struct pcp *pcp);
 
+/* ---- process.c ---- */
+
+/*
+ * Under the reclaim lock, for a cache whose process has died: nobody owns it any more, and what its
+ * lists can be trusted to hold goes to the depot. Returns blocks moved.
+ */
+uint64_t pcp_bury(struct pcp *pcp);
+
 /* ---- section.c ---- */
+
+/* Give the cache its magazines: without memory it stays offline, and works. */
+void pcp_online(struct pcp *pcp);
 
 /* A single call, busy already set, becomes the only user of the lists, if it may use them. */
 void pcp_enter(struct pcp *pcp);

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <rte_cycles.h>
 
@@ -58,6 +57,15 @@ look(const struct pcp *pcp)
 	return holds_pages(pcp) ? IDLE : NOTHING;
 }
 
+/* Of another process, that is gone. Costs a system call for each other process. */
+static bool
+is_orphan(const struct pcp *pcp)
+{
+	const uint32_t owner = pp_load_acquire(&pcp->owner_pid);
+
+	return owner != pp_self && owner != 0 && pp_process_is_dead(owner);
+}
+
 static void
 ask_to_drain(struct pcp *pcp)
 {
@@ -81,7 +89,9 @@ take_by_lock(struct pcp_cache *cache, const struct pcp *self)
 
 		if (pcp == self || look(pcp) == NOTHING)
 			continue;
-		if (pp_trylock(&pcp->lock)) {
+		if (is_orphan(pcp)) {
+			moved += pcp_bury(pcp);
+		} else if (pp_trylock(&pcp->lock)) {
 			moved += pcp_flush(pcp);
 			pp_unlock(&pcp->lock);
 		} else {
@@ -118,7 +128,6 @@ take_by_claim(struct pcp_cache *cache, const struct pcp *self)
 {
 	struct pcp_depot *depot = cache->depot;
 	struct pcp *candidate[RTE_MAX_LCORE];
-	const uint32_t pid = (uint32_t)getpid();
 	const bool backoff = rte_rdtsc() < depot->backoff_until;
 	unsigned int n = 0;
 	uint64_t moved = 0;
@@ -129,14 +138,18 @@ take_by_claim(struct pcp_cache *cache, const struct pcp *self)
 
 		if (prospect == NOTHING)
 			continue;
+		if (is_orphan(pcp)) {
+			moved += pcp_bury(pcp);
+			continue;
+		}
 		ask_to_drain(pcp);
 		/* Membarriers do not reach other processes. */
-		if (pcp->owner_pid == pid &&
+		if (pcp->owner_pid == pp_self &&
 			(prospect == IDLE || (prospect == IN_CALL && !backoff)))
 			candidate[n++] = pcp;
 	}
 	if (n == 0)
-		return 0;
+		return moved;
 
 	for (unsigned int i = 0; i < n; i++)
 		pp_fetch_or(&candidate[i]->attention, PCP_ATTENTION_CLAIMED);
@@ -195,6 +208,8 @@ anything_to_get(const struct pcp_cache *cache, const struct pcp *self)
 
 		if (pcp == self)
 			continue;
+		if (!backoff && is_orphan(pcp))
+			return true;
 		switch (look(pcp)) {
 		case IDLE:
 			return true;
@@ -213,6 +228,24 @@ anything_to_get(const struct pcp_cache *cache, const struct pcp *self)
 	return false;
 }
 
+/* Another reclaim is under way. True when its process died, and the lock is ours. */
+static bool
+inherit_after_a_while(struct pp_lock *lock)
+{
+	uint32_t holder = 0;
+
+	for (uint32_t i = 0; i < YIELDS_FOR_A_RECLAIM; i++) {
+		holder = pp_load_acquire(&lock->holder);
+		if (holder == 0)
+			return false;
+		sched_yield();
+	}
+	if (holder == pp_self || !pp_process_is_dead(holder))
+		return false;
+	pp_lock(lock);
+	return true;
+}
+
 bool
 pcp_reclaim(struct pcp_cache *cache, const struct pcp *self)
 {
@@ -220,16 +253,10 @@ pcp_reclaim(struct pcp_cache *cache, const struct pcp *self)
 
 	if (!anything_to_get(cache, self))
 		return false;
-	if (pp_trylock(&depot->reclaim_lock)) {
-		const uint64_t moved = pcp_reclaim_round(cache, self);
+	if (!pp_trylock(&depot->reclaim_lock) && !inherit_after_a_while(&depot->reclaim_lock))
+		return true;
+	const uint64_t moved = pcp_reclaim_round(cache, self);
 
-		pp_unlock(&depot->reclaim_lock);
-		return moved > 0;
-	}
-	for (uint32_t i = 0; i < YIELDS_FOR_A_RECLAIM; i++) {
-		if (pp_load_acquire(&depot->reclaim_lock.holder) == 0)
-			break;
-		sched_yield();
-	}
-	return true;
+	pp_unlock(&depot->reclaim_lock);
+	return moved > 0;
 }

@@ -2,7 +2,6 @@
 /* Who may touch an lcore's lists: sections, single calls and their modes. */
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <rte_malloc.h>
 
@@ -11,20 +10,22 @@
 /* A claim lasts for the copy of a few hundred pointers, unless its holder is descheduled. */
 #define SPINS_BEFORE_YIELD 1000
 
-/* Give the cache its two magazines per order; without memory it stays offline, and works. */
-static void
-online(struct pcp *pcp)
+static bool
+bring_magazines(struct pcp *pcp)
 {
 	const struct pcp_depot *depot = pcp->cache->depot;
-	size_t size = 0;
+	size_t size = sizeof(struct pcp_memory);
 
 	for (unsigned int order = 0; order <= depot->config.max_order; order++)
 		size += 2 * pcp_magazine_size(depot->list[order].batch);
-	pcp->magazines = rte_malloc("pcp_magazines", size, RTE_CACHE_LINE_SIZE);
-	if (pcp->magazines == NULL)
-		return;
+	struct pcp_memory *block = rte_malloc("pcp_magazines", size, RTE_CACHE_LINE_SIZE);
 
-	char *memory = pcp->magazines;
+	if (block == NULL)
+		return false;
+	block->next = pcp->magazines;
+	pcp->magazines = block;
+
+	char *memory = (char *)(block + 1);
 
 	for (unsigned int order = 0; order <= depot->config.max_order; order++) {
 		struct pcp_list *list = &pcp->list[order];
@@ -34,8 +35,17 @@ online(struct pcp *pcp)
 		list->previous = (struct pcp_magazine *)(memory + magazine_size);
 		memory += 2 * magazine_size;
 	}
-	pcp->owner_pid = (uint32_t)getpid();
-	if (depot->config.mode != PCP_MODE_SPIN)
+	return true;
+}
+
+void
+pcp_online(struct pcp *pcp)
+{
+	/* Those of a former owner may still be there. */
+	if (pcp->list[0].loaded == NULL && !bring_magazines(pcp))
+		return;
+	pcp->owner_pid = pp_self;
+	if (pcp->cache->depot->config.mode != PCP_MODE_SPIN)
 		pcp_unpark(pcp);
 	/* From here on claimers look at the cache. */
 	pp_fetch_and(&pcp->attention, ~(uint32_t)PCP_ATTENTION_OFFLINE);
@@ -92,7 +102,7 @@ pcp_enter(struct pcp *pcp)
 		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
 	}
 	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
-		online(pcp);
+		pcp_online(pcp);
 	if (pcp->cache->depot->config.mode == PCP_MODE_SPIN)
 		pcp->locked = lock_lists(pcp);
 }
@@ -121,7 +131,7 @@ pcp_bh_disable_slow(struct pcp *pcp)
 		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
 	}
 	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
-		online(pcp);
+		pcp_online(pcp);
 	switch (pcp->cache->depot->config.mode) {
 	case PCP_MODE_SPIN:
 		pcp->locked = lock_lists(pcp);

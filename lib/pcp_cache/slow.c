@@ -9,7 +9,10 @@
 
 /* ---- exchanges: by who owns or has claimed the cache ---- */
 
-/* A counter that one thread writes and any may read. */
+/*
+ * A counter that one thread writes and any may read. What goes is counted before it goes, and what
+ * comes after it came: a kill in between shows as missing, never as in two places.
+ */
 static void
 add(uint64_t *counter, uint64_t n)
 {
@@ -27,6 +30,24 @@ fold_allocs(struct pcp *pcp, unsigned int order)
 	pp_store_relaxed(&list->state, state % PCP_STATE_ALLOC);
 }
 
+/*
+ * Between these two a kill leaves lists that nobody can trust: a magazine may be in neither place,
+ * or its pages in both.
+ */
+static void
+begin_move(struct pcp *pcp)
+{
+	pp_store_relaxed(&pcp->moving, 1);
+	pp_compiler_barrier();
+}
+
+static void
+end_move(struct pcp *pcp)
+{
+	pp_compiler_barrier();
+	pp_store_relaxed(&pcp->moving, 0);
+}
+
 static void
 swap_magazines(struct pcp_list *list, uint32_t loaded_count, uint32_t previous_count)
 {
@@ -38,12 +59,8 @@ swap_magazines(struct pcp_list *list, uint32_t loaded_count, uint32_t previous_c
 	pp_store_relaxed(&list->previous_count, previous_count);
 }
 
-/*
- * Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry;
- * `arrivals` as it was before.
- */
 static bool
-refill(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
+move_in(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
 	struct pcp_list *list = &pcp->list[order];
@@ -74,9 +91,22 @@ refill(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
 	return got > 0;
 }
 
-/* Room for a full loaded magazine: the previous one, an empty one of the depot, or the zone. */
+/*
+ * Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry;
+ * `arrivals` as it was before.
+ */
+static bool
+refill(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
+{
+	begin_move(pcp);
+	const bool any = move_in(pcp, order, arrivals);
+
+	end_move(pcp);
+	return any;
+}
+
 static void
-make_room(struct pcp *pcp, unsigned int order)
+move_out(struct pcp *pcp, unsigned int order)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
 	struct pcp_list *list = &pcp->list[order];
@@ -87,6 +117,7 @@ make_room(struct pcp *pcp, unsigned int order)
 		swap_magazines(list, 0, count);
 		return;
 	}
+	add(&pcp->stats[order].out, count);
 	struct pcp_magazine *empty = pcp_depot_give_full(depot, order, list->loaded);
 
 	if (likely(empty != NULL)) {
@@ -97,7 +128,15 @@ make_room(struct pcp *pcp, unsigned int order)
 		pp_zone_free_bulk(depot->zone, order, list->loaded->page, count);
 	}
 	pcp_set_count(list, 0);
-	add(&pcp->stats[order].out, count);
+}
+
+/* Room for a full loaded magazine: the previous one, an empty one of the depot, or the zone. */
+static void
+make_room(struct pcp *pcp, unsigned int order)
+{
+	begin_move(pcp);
+	move_out(pcp, order);
+	end_move(pcp);
 }
 
 static void
@@ -117,14 +156,18 @@ flush_list(struct pcp *pcp, unsigned int order)
 	struct pcp_list *list = &pcp->list[order];
 	const uint32_t loaded = pcp_count(list) + list->parked, previous = list->previous_count;
 
+	if (loaded + previous == 0)
+		return 0;
+	begin_move(pcp);
 	fold_allocs(pcp, order);
+	add(&pcp->stats[order].out, loaded + previous);
 	flush_magazine(depot, order, list->previous, previous);
 	flush_magazine(depot, order, list->loaded, loaded);
 	/* Whoever sees the list empty must see that its pages have arrived. */
 	pp_store_release(&list->previous_count, 0);
 	pp_store_release(&list->parked, 0);
 	pp_store_release(&list->state, pp_load_relaxed(&list->state) & ~PCP_STATE_COUNT);
-	add(&pcp->stats[order].out, loaded + previous);
+	end_move(pcp);
 	return loaded + previous;
 }
 
@@ -204,6 +247,7 @@ pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, 
 		return failed(depot);
 	}
 	pp_fetch_add(&depot->allocs, n);
+	pp_fetch_add(&depot->alloc_pages, (uint64_t)n << order);
 	if (unlikely(rte_lcore_id() == LCORE_ID_ANY))
 		pp_fetch_add(&depot->unregistered, n);
 	return 0;
@@ -215,11 +259,12 @@ pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pa
 	struct pcp_depot *depot = cache->depot;
 	uint32_t done = 0;
 
+	pp_fetch_add(&depot->frees, n);
+	pp_fetch_add(&depot->free_pages, (uint64_t)n << order);
 	if (likely(order <= depot->config.max_order))
 		done = pcp_depot_put(depot, order, pages, n);
 	if (unlikely(done < n))
 		pp_zone_free_bulk(depot->zone, order, pages + done, n - done);
-	pp_fetch_add(&depot->frees, n);
 	if (unlikely(rte_lcore_id() == LCORE_ID_ANY))
 		pp_fetch_add(&depot->unregistered, n);
 }
@@ -236,6 +281,29 @@ void
 pcp_depot_free(struct pcp_cache *cache, void *page, unsigned int order)
 {
 	pcp_depot_free_bulk(cache, order, &page, 1);
+}
+
+void *
+pcp_handler_alloc(struct pcp_cache *cache, unsigned int order)
+{
+	struct pcp_depot *depot = cache->depot;
+	void *page = pp_zone_alloc(depot->zone, order, PP_ALLOC_REFILL | PP_ALLOC_TRYLOCK);
+
+	if (page != NULL) {
+		pp_fetch_add(&depot->handler_allocs, 1);
+		pp_fetch_add(&depot->alloc_pages, UINT64_C(1) << order);
+	}
+	return page;
+}
+
+void
+pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order)
+{
+	struct pcp_depot *depot = cache->depot;
+
+	pp_fetch_add(&depot->handler_frees, 1);
+	pp_fetch_add(&depot->free_pages, UINT64_C(1) << order);
+	pp_zone_free(depot->zone, page, order, PP_ALLOC_TRYLOCK);
 }
 
 /* ---- calls whose owner may use the lists, or must keep off them (capacity 0) ---- */
@@ -262,8 +330,8 @@ zone_alloc_all(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 static void
 zone_free_all(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
-	pp_zone_free_bulk(pcp->cache->depot->zone, order, pages, n);
 	add(&pcp->stats[order].zone_frees, n);
+	pp_zone_free_bulk(pcp->cache->depot->zone, order, pages, n);
 }
 
 static void
@@ -353,12 +421,20 @@ pcp_free_nested_slow(struct pcp *pcp, void *page, unsigned int order)
 
 /*
  * The call was made from a handler that interrupted another call. That one will overwrite the state
- * word with what it has computed, so this one must not touch the lists, nor clear busy.
+ * word with what it has computed, so this one must not touch the lists, nor clear busy. Unless the
+ * other one was killed, and this is another process on its lcore.
  */
 static bool
-reentered(const struct pcp *pcp, uint32_t interrupted)
+reentered(struct pcp *pcp, uint32_t interrupted)
 {
-	return interrupted != 0 && pcp->cache->depot->config.mode != PCP_MODE_NONE;
+	if (likely(interrupted == 0))
+		return false;
+	if (pcp->owner_pid != pp_self && pcp_adopt(pcp)) {
+		pp_store_relaxed(&pcp->busy, 1);
+		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
+		return false;
+	}
+	return pcp->cache->depot->config.mode != PCP_MODE_NONE;
 }
 
 static int
@@ -375,16 +451,18 @@ reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 		return -rte_errno;
 	}
 	pp_fetch_add(&pcp->reentered_allocs, n);
+	pp_fetch_add(&pcp->reentered_pages, (uint64_t)n << order);
 	return 0;
 }
 
 static void
 reentered_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		pp_zone_free(pcp->cache->depot->zone, pages[i], order, PP_ALLOC_TRYLOCK);
 	pp_fetch_add(&pcp->reentered, 1);
 	pp_fetch_add(&pcp->reentered_frees, n);
+	pp_fetch_add(&pcp->reentered_pages, -((uint64_t)n << order));
+	for (uint32_t i = 0; i < n; i++)
+		pp_zone_free(pcp->cache->depot->zone, pages[i], order, PP_ALLOC_TRYLOCK);
 }
 
 static int
