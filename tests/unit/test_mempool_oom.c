@@ -90,9 +90,9 @@ page_pools_fail_cleanly(void **state)
 		struct pp_pktmbuf_config config;
 		unsigned int n_allocations;
 	} backends[] = {
-		{{.backend = PP_BACKEND_MEMZONE}, 11},
-		{{.backend = PP_BACKEND_MEMFD}, 16},
-		{{.backend = PP_BACKEND_ANON}, 15},
+		{{.backend = PP_BACKEND_MEMZONE}, 13},
+		{{.backend = PP_BACKEND_MEMFD}, 17},
+		{{.backend = PP_BACKEND_ANON}, 16},
 	};
 
 	(void)state;

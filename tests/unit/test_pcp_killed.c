@@ -87,6 +87,7 @@ static pid_t
 start_and_kill(struct pcp_cache *shared, unsigned int seed)
 {
 	const struct timespec time = {.tv_nsec = 100000 + rand() % 900000};
+	const struct timespec moment = {.tv_nsec = 20000};
 	struct pcp *pcp = &shared->pcp[LCORE];
 	const pid_t child = fork();
 
@@ -96,7 +97,7 @@ start_and_kill(struct pcp_cache *shared, unsigned int seed)
 	/* Not while it takes memory for its magazines: EAL's own heap lock survives no kill. */
 	while (pp_load_acquire(&pcp->owner_pid) != (uint32_t)child ||
 		pp_load_acquire(&pcp->attention) & PCP_ATTENTION_OFFLINE)
-		rte_pause();
+		nanosleep(&moment, NULL);
 	nanosleep(&time, NULL);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	return child;
