@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -10,9 +11,27 @@
 
 static int held_fd = -1, stdout_fd = -1, stderr_fd = -1;
 
+/* The library called exit(), as EAL does after --log-level=help: what it printed was the aim. */
+static void
+replay(void)
+{
+	char *text;
+
+	if (held_fd < 0)
+		return;
+	text = capture_end();
+	if (text != NULL)
+		fputs(text, stdout);
+	free(text);
+}
+
 int
 capture_begin(void)
 {
+	static bool registered;
+
+	if (!registered)
+		registered = atexit(replay) == 0;
 	fflush(stdout);
 	fflush(stderr);
 	held_fd = memfd_create("captured", MFD_CLOEXEC);
@@ -44,5 +63,6 @@ capture_end(void)
 	if (len >= 0)
 		text[len] = '\0';
 	close(held_fd);
+	held_fd = -1;
 	return text;
 }

@@ -35,8 +35,8 @@ frame_header_make(
 		.ip.total_length = rte_cpu_to_be_16(ip_len),
 		.ip.time_to_live = 64,
 		.ip.next_proto_id = IPPROTO_UDP,
-		.ip.src_addr = RTE_BE32(RTE_IPV4(198, 18, 0, 1)),
-		.ip.dst_addr = RTE_BE32(RTE_IPV4(198, 18, 0, 2)),
+		.ip.src_addr = RTE_BE32(0xc6120001),
+		.ip.dst_addr = RTE_BE32(0xc6120002),
 		.udp.src_port = RTE_BE16(9), /* discard */
 		.udp.dst_port = RTE_BE16(9),
 		.udp.dgram_len = rte_cpu_to_be_16(ip_len - sizeof(struct rte_ipv4_hdr)),

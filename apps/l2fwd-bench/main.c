@@ -5,7 +5,6 @@
  * and every buffer. See docs/man/l2fwd-bench.1.
  *
  *	options.c	what the user wants
- *	eal.c		DPDK's start, and why it fails
  *	ports.c		the ports, and what their drivers are like (drivers.c)
  *	pool.c		the packet buffers
  *	streams.c	which lcore polls which queue
@@ -21,9 +20,9 @@
 #include <rte_eal.h>
 #include <rte_version.h>
 
+#include <eal.h>
 #include <json.h>
 
-#include "eal.h"
 #include "output.h"
 #include "run.h"
 
@@ -115,7 +114,7 @@ main(int argc, char **argv)
 			json_strerror(err));
 		return CLI_EXIT_FAILURE;
 	}
-	status = eal_start(eal_argc, argv);
+	status = eal_start(eal_argc, argv, true, options_knows);
 	if (status != 0)
 		return status;
 	status = bench(&options);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_mempool.h>
@@ -21,7 +20,7 @@ static struct options parsed;
 static const char *ports_text;
 
 static const struct cli_option table[] = {
-	{"ports", "LIST", "ports, as 0,1; neighbours forward to each other (all)", CLI_TEXT,
+	{"ports", "LIST", "ports, as 0,2-4; neighbours forward to each other (all)", CLI_TEXT,
 		.value = &ports_text},
 	{"mode", "MODE", "io, mac, macswap, rxonly or txonly (io)", CLI_WORD, .words = mode_words,
 		.value = &parsed.mode},
@@ -54,30 +53,18 @@ static const struct cli_option table[] = {
 };
 
 static int
-parse_ports(struct options *options, const char *list)
+parse_ports(struct options *options, const char *text)
 {
-	char text[512];
-	char *word, *rest = text;
-	uint32_t port;
+	struct cli_list list;
 	uint16_t i;
 
-	if (strcmp(list, "all") == 0)
+	if (strcmp(text, "all") == 0)
 		return 0;
-	if (snprintf(text, sizeof(text), "%s", list) >= (int)sizeof(text)) {
-		cli_error("--ports is too long; give all");
+	if (cli_parse_list("ports", text, 0, RTE_MAX_ETHPORTS - 1, &list) < 0)
 		return -EINVAL;
-	}
-	while ((word = strsep(&rest, ",")) != NULL) {
-		if (cli_parse_number("ports", word, 0, RTE_MAX_ETHPORTS - 1, &port) < 0)
-			return -EINVAL;
-		for (i = 0; i < options->n_ports; i++) {
-			if (options->ports[i] == port) {
-				cli_error("--ports names port %u twice; name it once", port);
-				return -EINVAL;
-			}
-		}
-		options->ports[options->n_ports++] = port;
-	}
+	for (i = 0; i < list.n; i++)
+		options->ports[i] = list.number[i];
+	options->n_ports = list.n;
 	return 0;
 }
 

@@ -9,11 +9,11 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
+#include <capture.h>
+#include <eal.h>
 #include <machine.h>
 #include <pp_mempool.h>
 
-#include "capture.h"
-#include "eal.h"
 #include "pool.h"
 
 #define NAME "packets"

@@ -6,6 +6,10 @@
 
 need jq
 
+# No failure without a word, wherever it happens.
+set -E
+trap 'echo "line $LINENO of ${BASH_SOURCE[0]}: status $?: $BASH_COMMAND"' ERR
+
 bench=$build/apps/l2fwd-bench/l2fwd-bench
 [ -x "$bench" ] || skip "no $bench"
 json=$tmp/result.json
@@ -89,7 +93,7 @@ start_bench() {
 	"$bench" "$@" --json "$json" >"$tmp/out" 2>"$tmp/err" </dev/null &
 	pid=$!
 	children+=("$pid")
-	wait_for 30 polls_or_died
+	wait_for 30 polls_or_died || true
 	polls || { show; fail "does not start: $*"; }
 }
 
@@ -129,8 +133,9 @@ across() {
 	receiver=$!
 	children+=("$receiver")
 	wait_for 10 grep -q ready "$tmp/received" || fail 'no receiver'
-	sent=$(ip netns exec a python3 "$here/l2fwd_udp.py" send 192.0.2.2 5000 1)
-	wait "$receiver"
+	sent=$(ip netns exec a python3 "$here/l2fwd_udp.py" send 192.0.2.2 5000 1) ||
+		fail 'the sender died'
+	wait "$receiver" || { cat "$tmp/received"; fail 'the receiver died'; }
 	read -r received dropped < <(tail -n 1 "$tmp/received")
 	end_bench INT
 

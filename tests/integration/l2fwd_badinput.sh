@@ -53,7 +53,7 @@ refuses 2 '--frame-size 63 is out of range' "$bench" "${null[@]}" -- --frame-siz
 refuses 2 '--frame-size 2053 is out of range' "$bench" "${null[@]}" -- --frame-size 2053
 refuses 2 '--ports x is not a number' "$bench" "${null[@]}" -- --ports x
 refuses 2 '--ports  is not a number' "$bench" "${null[@]}" -- --ports 0,
-refuses 2 'names port 1 twice' "$bench" "${null[@]}" -- --ports 1,0,1
+refuses 2 'names 1 twice' "$bench" "${null[@]}" -- --ports 1,0,1
 for pool in ring_mp_mc stack lf_stack; do
 	refuses 2 '--pcp has no meaning with' "$bench" "${null[@]}" -- --pool "$pool" --pcp bh
 done
@@ -83,6 +83,8 @@ for pool in pages pagepool ring_mp_mc stack lf_stack; do
 	refuses 1 'no memory for 100000000 buffers' \
 		"$bench" "${null[@]}" -- --pool "$pool" --pool-size 100000000
 done
+[ -n "${PAGELANE_NO_HUGE-}" ] || refuses 1 'no memory for 10000 buffers .*; reserve more' \
+	"$bench" "${null[@]}" --socket-limit 6 -- --pool-size 10000
 refuses 1 'give EAL a larger -m' "$bench" --lcores "$lcores" --no-pci --no-huge -m 16 \
 	--vdev net_null0 --vdev net_null1 -- --pool-size 100000
 
