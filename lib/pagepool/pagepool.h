@@ -85,25 +85,26 @@ const char *pp_backend_name(enum pp_backend backend);
 
 /* ---- zones ---- */
 
+#define PP_COLOUR_STEP 64 /* a cache line */
+
 /*
- * `count` equally spaced pages. Page i is at addr + i * stride + (i % colours) * PP_COLOUR_STEP: it
- * staggers what applications touch first, or all of it would fall into one set of the L1 cache.
- * 0 and 1 colours mean none. A block never spans two runs.
+ * `count` equally spaced pages. Page i is at addr + i * stride, and (first_colour + i) % colours
+ * steps further on: that staggers what applications touch first, or all of it would fall into one
+ * set of the L1 cache. 0 and 1 colours mean none. A block never spans two runs.
  */
 struct pp_run {
 	char *addr;
 	size_t stride;
 	uint32_t count;
 	uint32_t colours;
+	uint32_t first_colour; /* of page 0, < colours */
 };
-
-#define PP_COLOUR_STEP 64 /* a cache line */
 
 /* The address of page i of a run. */
 static inline void *
 pp_run_addr(const struct pp_run *run, uint32_t i)
 {
-	const uint32_t colour = run->colours > 1 ? i % run->colours : 0;
+	const uint32_t colour = run->colours > 1 ? (run->first_colour + i) % run->colours : 0;
 
 	return run->addr + i * run->stride + (size_t)colour * PP_COLOUR_STEP;
 }

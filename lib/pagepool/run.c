@@ -77,6 +77,7 @@ run_is_sane(const struct pp_run *run)
 	/* A colour may not reach into the next page; indices, padded, stay within 32 bits. */
 	return run->addr != NULL && run->count > 0 && run->count <= 1u << 31 && run->stride > 0 &&
 	       (size_t)(colours - 1) * PP_COLOUR_STEP < run->stride &&
+	       run->first_colour < colours &&
 	       (size_t)run->count <= (SIZE_MAX - (uintptr_t)run->addr) / run->stride;
 }
 

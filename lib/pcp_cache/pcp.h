@@ -10,8 +10,8 @@
  *
  * Exclusion is asymmetric, as the kernel's softirq rule is: the owner publishes by plain stores
  * that it is inside a call (busy) or a section (nest), then looks at one word, `attention`, and
- *only then at the lists. Whoever wants the pages of another lcore's cache sets CLAIMED there, pays
- *for a membarrier, and takes the cache only if its owner is in neither.
+ * only then at the lists. Whoever wants the pages of another lcore's cache sets CLAIMED there, pays
+ * for a membarrier, and takes the cache only if its owner is in neither.
  *
  *	handle calls    pcp_*            the caller has its lcore's struct pcp in hand
  *	nested calls    pcp_*_nested     the same, inside pcp_bh_disable() .. pcp_bh_enable()
@@ -20,7 +20,8 @@
  *
  * Threads: a struct pcp is its lcore's alone; everything else may be called by any thread. Inside a
  * section nothing may block. Allocation calls return NULL, or -ENOMEM, only when every page of the
- * zone is in use, in the hands of an lcore inside a section, or below the watermark.
+ * zone is in use, in the hands of an lcore inside a section or call, or below the watermark. Orders
+ * go up to PCP_MAX_ORDER; larger blocks come from the zone.
  */
 
 #include <stdbool.h>
@@ -147,8 +148,9 @@ const char *pcp_mode_name(enum pcp_mode mode);
 int pcp_mode_parse(const char *name, enum pcp_mode *mode);
 
 /*
- * Give what the caches hold to the zone: the depot's pages at once, those of idle lcores by claim;
- * lcores inside a section follow at its end. Returns the pages that the zone got.
+ * Give what the caches hold to the zone: the caller's, the depot's and those of idle lcores at
+ * once; lcores inside a section give theirs to the depot at its end. Returns the pages that the
+ * zone got.
  */
 uint64_t pcp_cache_drain(struct pcp_cache *cache);
 

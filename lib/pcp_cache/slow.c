@@ -199,12 +199,20 @@ drain_other_orders(struct pcp_depot *depot, struct pcp *pcp, unsigned int order)
 	return moved;
 }
 
+/* In a section of mode bypass the own pages are out of the way, but not out of reach. */
+static bool
+flush_parked(struct pcp *pcp)
+{
+	return pcp != NULL && pcp->cache->depot->config.mode == PCP_MODE_BYPASS && pcp->nest > 0 &&
+	       pcp_flush(pcp) > 0;
+}
+
 /* Nothing left here, since `arrivals` at least: is it worth while to try again? */
 static bool
 reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order, uint64_t arrivals)
 {
-	return drain_other_orders(cache->depot, pcp, order) > 0 || pcp_reclaim(cache, pcp) ||
-	       pcp_depot_has_moved(cache->depot, arrivals);
+	return flush_parked(pcp) || drain_other_orders(cache->depot, pcp, order) > 0 ||
+	       pcp_reclaim(cache, pcp) || pcp_depot_has_moved(cache->depot, arrivals);
 }
 
 /* As many of n blocks as zone and depot have between them, zone first. */

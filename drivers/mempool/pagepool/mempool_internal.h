@@ -12,8 +12,15 @@ extern int pp_mempool_logtype;
 #define MEMPOOL_LOG(level, fmt, ...)                                                               \
 	rte_log(RTE_LOG_##level, pp_mempool_logtype, "mempool pagepool: " fmt "\n", ##__VA_ARGS__)
 
+/*
+ * What a process must agree about before it touches a pool: a secondary process of another binary
+ * may take another driver's pool for ours, or have been built with other limits.
+ */
+#define PP_MEMPOOL_LAYOUT (UINT64_C(0x7061676570000000) | RTE_MAX_LCORE << 12 | sizeof(struct pcp))
+
 /* mp->pool_data: in shared memory, and valid in every process at the same address. */
 struct pp_mempool {
+	uint64_t layout;
 	struct pp_zone *zone;
 	struct pcp_cache *cache;
 	struct pp_arena *arena; /* of page pools; NULL for memory that is not ours */

@@ -23,6 +23,7 @@ pagepool_alloc(struct rte_mempool *mp)
 		rte_errno = ENOMEM;
 		return -ENOMEM;
 	}
+	pool->layout = PP_MEMPOOL_LAYOUT;
 	pool->depot_only = mp->cache_size > 0;
 	pool->page_per_object = asked != NULL && asked->page_per_object;
 	pool->zone = pp_zone_create(mp->name, mp->socket_id, PP_MAX_ORDER);
@@ -58,25 +59,54 @@ pagepool_free(struct rte_mempool *mp)
 }
 
 static int
+refuse(const struct rte_mempool *mp)
+{
+	static uint32_t told;
+
+	if (pp_exchange(&told, 1) == 0)
+		MEMPOOL_LOG(ERR,
+			"%s was made by another driver or build; use the same binary and plugins, "
+			"in the "
+			"same order, in all processes",
+			mp->name);
+	return -EINVAL;
+}
+
+/* The cache to use: NULL for threads without an lcore id, and below a mempool cache. */
+static __rte_always_inline struct pcp *
+pcp_for(const struct pp_mempool *pool)
+{
+	return pool->depot_only ? NULL : pcp_this(pool->cache);
+}
+
+static int
 pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
 {
-	struct pp_mempool *pool = mp->pool_data;
+	const struct pp_mempool *pool = mp->pool_data;
 
+	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT))
+		return refuse(mp);
 	if (unlikely(pool->populating))
 		return 0;
-	if (pool->depot_only)
-		pcp_depot_free_bulk(pool->cache, 0, objs, n);
+	struct pcp *pcp = pcp_for(pool);
+
+	if (pcp != NULL)
+		pcp_free_bulk(pcp, objs, n);
 	else
-		pcp_cache_free_bulk(pool->cache, objs, n);
+		pcp_depot_free_bulk(pool->cache, 0, objs, n);
 	return 0;
 }
 
 static int
 pagepool_dequeue(struct rte_mempool *mp, void **objs, unsigned int n)
 {
-	struct pp_mempool *pool = mp->pool_data;
-	const int rc = pool->depot_only ? pcp_depot_alloc_bulk(pool->cache, 0, objs, n)
-					: pcp_cache_alloc_bulk(pool->cache, objs, n);
+	const struct pp_mempool *pool = mp->pool_data;
+
+	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT))
+		return refuse(mp);
+	struct pcp *pcp = pcp_for(pool);
+	const int rc = pcp != NULL ? pcp_alloc_bulk(pcp, objs, n)
+				   : pcp_depot_alloc_bulk(pool->cache, 0, objs, n);
 
 	return likely(rc == 0) ? 0 : -ENOBUFS;
 }

@@ -105,11 +105,14 @@ populate_pages(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_i
 	if (object > PP_PAGE_SIZE)
 		return -EINVAL;
 	const size_t pages = len > skipped ? (len - skipped) / PP_PAGE_SIZE : 0;
+	const uint32_t colours = (uint32_t)(PP_PAGE_SIZE - object) / RTE_CACHE_LINE_SIZE + 1;
 	const struct pp_run run = {
 		.addr = page + mp->header_size,
 		.stride = PP_PAGE_SIZE,
 		.count = (uint32_t)RTE_MIN(pages, (size_t)max_objs),
-		.colours = (uint32_t)(PP_PAGE_SIZE - object) / RTE_CACHE_LINE_SIZE + 1,
+		.colours = colours,
+		/* Where memory comes in single pages each is a run: they must differ, too. */
+		.first_colour = (uint32_t)((uintptr_t)page / PP_PAGE_SIZE % colours),
 	};
 	const int rc = run.count > 0 ? pp_zone_add_runs(pool->zone, &run, 1) : 0;
 
