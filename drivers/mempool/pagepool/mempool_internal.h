@@ -18,6 +18,9 @@ extern int pp_mempool_logtype;
  */
 #define PP_MEMPOOL_LAYOUT (UINT64_C(0x7061676570000000) | RTE_MAX_LCORE << 12 | sizeof(struct pcp))
 
+/* In place of the layout while objects become known to the zone by runs, not by enqueue. */
+#define PP_MEMPOOL_POPULATING UINT64_C(1)
+
 /* mp->pool_data: in shared memory, and valid in every process at the same address. */
 struct pp_mempool {
 	uint64_t layout;
@@ -26,7 +29,6 @@ struct pp_mempool {
 	struct pp_arena *arena; /* of page pools; NULL for memory that is not ours */
 	bool depot_only;        /* the mempool has a cache of its own */
 	bool page_per_object;   /* one object per 4-KiB page, staggered */
-	bool populating;        /* objects become known to the zone by runs, not by enqueue */
 };
 
 /* populate.c: two of the ops. */

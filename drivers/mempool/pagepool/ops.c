@@ -72,6 +72,15 @@ refuse(const struct rte_mempool *mp)
 	return -EINVAL;
 }
 
+/* Objects enter the zone by runs, not by enqueue; or the pool is not one of ours. */
+static int
+enqueue_special(const struct rte_mempool *mp)
+{
+	const struct pp_mempool *pool = mp->pool_data;
+
+	return pool->layout == PP_MEMPOOL_POPULATING ? 0 : refuse(mp);
+}
+
 /* The cache to use: NULL for threads without an lcore id, and below a mempool cache. */
 static __rte_always_inline struct pcp *
 pcp_for(const struct pp_mempool *pool)
@@ -85,9 +94,7 @@ pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
 	const struct pp_mempool *pool = mp->pool_data;
 
 	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT))
-		return refuse(mp);
-	if (unlikely(pool->populating))
-		return 0;
+		return enqueue_special(mp);
 	struct pcp *pcp = pcp_for(pool);
 
 	if (pcp != NULL)

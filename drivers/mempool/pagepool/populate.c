@@ -81,13 +81,13 @@ populate_as_dpdk(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte
 	};
 	int rc;
 
-	pool->populating = true;
+	pool->layout = PP_MEMPOOL_POPULATING;
 	rte_mempool_op_populate_helper(mp, 0, max_objs, vaddr, iova, len, record_object, &layout);
 	rc = layout.failed ? -ENOMEM : pp_zone_add_runs(pool->zone, layout.runs, layout.n_runs);
 	if (rc == 0)
 		rc = rte_mempool_op_populate_helper(
 			mp, 0, max_objs, vaddr, iova, len, obj_cb, obj_cb_arg);
-	pool->populating = false;
+	pool->layout = PP_MEMPOOL_LAYOUT;
 	free(layout.runs);
 	return rc;
 }
