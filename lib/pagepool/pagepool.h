@@ -85,7 +85,7 @@ const char *pp_backend_name(enum pp_backend backend);
 
 /* ---- zones ---- */
 
-#define PP_COLOUR_STEP 64 /* a cache line */
+#define PP_COLOUR_STEP RTE_CACHE_LINE_SIZE
 
 /*
  * `count` equally spaced pages. Page i is at addr + i * stride, and (first_colour + i) % colours

@@ -109,7 +109,7 @@ struct pcp {
 	uint64_t reentered_pages; /* allocated less freed */
 } __rte_cache_aligned;
 
-static_assert(offsetof(struct pcp, list[1]) == RTE_CACHE_LINE_SIZE, "order 0 must touch one line");
+static_assert(offsetof(struct pcp, list[1]) <= RTE_CACHE_LINE_SIZE, "order 0 must touch one line");
 
 struct pcp_depot;
 

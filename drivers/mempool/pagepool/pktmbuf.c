@@ -9,6 +9,11 @@
 
 #include "mempool_internal.h"
 
+/* Cache lines of some processors are 128 bytes long. */
+static_assert(PP_COLOUR_STEP % RTE_CACHE_LINE_SIZE == 0, "staggered mbufs must stay aligned");
+static_assert(RTE_MEMPOOL_ALIGN + sizeof(struct rte_mbuf) + PP_PKTMBUF_ROOM_MAX <= PP_PAGE_SIZE,
+	"the largest mbuf must fit into a page");
+
 /* The arena becomes the mempool's, and goes with it. */
 static int
 populate(struct rte_mempool *mp, const struct pp_pktmbuf_config *config)

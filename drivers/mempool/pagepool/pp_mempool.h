@@ -30,8 +30,11 @@ struct pp_mempool_config {
 	bool page_per_object;
 };
 
-/* What a page has left for an mbuf's private area and data, headroom included. */
-#define PP_PKTMBUF_ROOM_MAX (PP_PAGE_SIZE - 64 /* object header */ - 128 /* mbuf */)
+/*
+ * What a page has left for an mbuf's private area and data, headroom included, after the object's
+ * header and the mbuf's 128 bytes.
+ */
+#define PP_PKTMBUF_ROOM_MAX (PP_PAGE_SIZE - RTE_MEMPOOL_ALIGN - 128)
 
 struct pp_pktmbuf_config {
 	enum pp_backend backend;
