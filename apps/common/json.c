@@ -38,12 +38,12 @@ json_can_save(const char *path)
 }
 
 int
-json_save(const json_t *value, const char *path)
+save_by(const char *path, int (*write)(FILE *f, const void *arg), const void *arg)
 {
 	char temporary[PATH_MAX];
 	const int fd = open_beside(path, temporary);
 	FILE *f;
-	int err = 0;
+	int err;
 
 	if (fd < 0)
 		return fd;
@@ -52,10 +52,7 @@ json_save(const json_t *value, const char *path)
 		err = -errno;
 		close(fd);
 	} else {
-		errno = 0;
-		if (json_dumpf(value, f, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) < 0 ||
-			fputc('\n', f) == EOF)
-			err = errno != 0 ? -errno : -EIO;
+		err = write(f, arg);
 		if (fclose(f) != 0 && err == 0)
 			err = -errno;
 	}
@@ -64,6 +61,22 @@ json_save(const json_t *value, const char *path)
 	if (err != 0)
 		unlink(temporary);
 	return err;
+}
+
+static int
+write_json(FILE *f, const void *value)
+{
+	errno = 0;
+	if (json_dumpf(value, f, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) < 0 ||
+		fputc('\n', f) == EOF)
+		return errno != 0 ? -errno : -EIO;
+	return 0;
+}
+
+int
+json_save(const json_t *value, const char *path)
+{
+	return save_by(path, write_json, value);
 }
 
 const char *

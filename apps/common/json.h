@@ -14,7 +14,10 @@ int json_can_save(const char *path);
 /* Write beside `path`, then rename: readers see the old file or the whole new one. 0 or -errno. */
 int json_save(const json_t *value, const char *path);
 
-/* What an error of the two above means. */
+/* The same for a file of another kind: `write` returns 0 or -errno. */
+int save_by(const char *path, int (*write)(FILE *f, const void *arg), const void *arg);
+
+/* What an error of those above means. */
 const char *json_strerror(int err);
 
 /* A number, or null for NAN and infinities, which JSON does not have. */

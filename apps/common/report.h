@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define REPORT_CELL_LEN 24
+#define REPORT_CELL_LEN 32
 
 struct report_table {
 	unsigned int n_columns;

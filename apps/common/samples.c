@@ -32,6 +32,8 @@ samples_free(struct samples *samples)
 	*samples = (struct samples){.n = 0};
 }
 
+#define SIGNIFICANT 0.01
+
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -82,16 +84,13 @@ samples_min(const struct samples *samples)
 }
 
 double
-samples_spread(const struct samples *samples)
+samples_range(const struct samples *samples)
 {
 	const uint32_t n = samples->n;
 	double sorted[SAMPLES_MAX];
 
 	sort(samples->value, n, sorted);
-	const double middle = median(samples->value, n).value;
-	const double range = sorted[(n - 1) * 3 / 4] - sorted[(n - 1) / 4];
-
-	return middle > 0 ? range / middle : NAN;
+	return sorted[(n - 1) * 3 / 4] - sorted[(n - 1) / 4];
 }
 
 struct median
@@ -142,6 +141,25 @@ samples_mann_whitney(const struct samples *a, const struct samples *b)
 	if (!(variance > 0) || distance <= 0)
 		return 1;
 	return erfc(distance / sqrt(2 * variance));
+}
+
+struct difference
+samples_differ(
+	const struct samples *before, const struct samples *after, uint32_t tests, double least)
+{
+	struct difference difference = {.gain = NAN, .p = samples_mann_whitney(before, after)};
+	const double old = before->n > 0 ? samples_median(before).value : 0;
+
+	if (old > 0 && after->n > 0)
+		difference.gain = (old - samples_median(after).value) / old;
+	if (isnan(difference.p) || isnan(difference.gain))
+		return difference;
+	difference.p = fmin(1, difference.p * tests);
+	if (difference.p >= SIGNIFICANT || fabs(difference.gain) <= least)
+		difference.verdict = VERDICT_NOISE;
+	else
+		difference.verdict = difference.gain > 0 ? VERDICT_BETTER : VERDICT_WORSE;
+	return difference;
 }
 
 static uint64_t

@@ -31,8 +31,8 @@ void samples_free(struct samples *samples);
 struct median samples_median(const struct samples *samples);
 double samples_min(const struct samples *samples);
 
-/* Interquartile range over median; NAN when that is 0. */
-double samples_spread(const struct samples *samples);
+/* From the first to the third quartile. */
+double samples_range(const struct samples *samples);
 
 /* The median of a[i] / b[i], samples taken next to each other in time. */
 struct median samples_ratio(const struct samples *a, const struct samples *b);
@@ -42,6 +42,24 @@ struct median samples_ratio(const struct samples *a, const struct samples *b);
  * that samples of one distribution differ by as much. NAN below SAMPLES_MIN_TEST on either side.
  */
 double samples_mann_whitney(const struct samples *a, const struct samples *b);
+
+enum verdict {
+	VERDICT_UNKNOWN, /* too few samples */
+	VERDICT_NOISE,
+	VERDICT_BETTER,
+	VERDICT_WORSE,
+};
+
+/* What `after` costs against `before`. */
+struct difference {
+	double gain; /* of the medians, as a share of before: positive where it costs less */
+	double p;    /* corrected for `tests` of them at once (Bonferroni) */
+	enum verdict verdict;
+};
+
+/* Noise is what may be chance, at 1% for all tests together, or is not above `least`. */
+struct difference samples_differ(
+	const struct samples *before, const struct samples *after, uint32_t tests, double least);
 
 /* A shuffled 0..n-1, repeatable by its seed, which must not be 0. */
 void shuffle(uint32_t *order, uint32_t n, uint64_t *seed);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two results side by side, as mmtests does: the second one's gain in percent, and whether it is
+ * more than noise. Samples of one run share its luck, so that a test of the samples alone would
+ * find a difference between any two runs: `floor`, which is the same code in both, shows how much
+ * of it is the machine's.
+ */
+
+#include <math.h>
+#include <string.h>
+
+#include "output.h"
+
+#define NOISE_MIN 0.01 /* no two runs agree better than that */
+
+struct pair {
+	const json_t *row[2];
+	struct samples samples[2];
+};
+
+static json_t *
+load(const char *path)
+{
+	json_error_t error;
+	json_t *root = json_load_file(path, 0, &error);
+
+	if (root == NULL) {
+		cli_error("cannot read %s: %s; give a file that --json wrote", path, error.text);
+		return NULL;
+	}
+	if (json_integer_value(json_object_get(root, "schema")) == OUTPUT_SCHEMA &&
+		strcmp(json_string_value(json_object_get(root, "program")) != NULL
+				? json_string_value(json_object_get(root, "program"))
+				: "",
+			PROGRAM) == 0 &&
+		json_is_array(json_object_get(root, "results")))
+		return root;
+	cli_error("%s is no result of " PROGRAM " with schema %d; measure again", path,
+		OUTPUT_SCHEMA);
+	json_decref(root);
+	return NULL;
+}
+
+static bool
+same_row(const json_t *a, const json_t *b)
+{
+	static const char *const keys[] = {"test", "subject", "mode", "checks", "api", "call", "op",
+		"state", "order", "size", "batch", "burst", "lcores"};
+
+	for (uint32_t i = 0; i < RTE_DIM(keys); i++)
+		if (!json_equal(json_object_get(a, keys[i]), json_object_get(b, keys[i])))
+			return false;
+	return true;
+}
+
+static const json_t *
+find_row(const json_t *rows, const json_t *wanted)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) if (same_row(row, wanted)) return row;
+	return NULL;
+}
+
+static void
+read_samples(const json_t *row, struct samples *samples)
+{
+	json_t *value;
+	size_t i;
+
+	json_array_foreach(json_object_get(row, "samples"), i, value) if (json_is_number(value))
+		samples_add(samples, json_number_value(value));
+}
+
+static const char *
+text(const json_t *row, const char *name)
+{
+	const char *value = json_string_value(json_object_get(row, name));
+
+	return value != NULL ? value : "";
+}
+
+static uint32_t
+count(const json_t *row, const char *name)
+{
+	return json_integer_value(json_object_get(row, name));
+}
+
+static bool
+is_trusted(const struct pair *pair)
+{
+	return json_is_true(json_object_get(pair->row[0], "trusted")) &&
+	       json_is_true(json_object_get(pair->row[1], "trusted"));
+}
+
+/* How far the control moved, of the rows that can be trusted. */
+static double
+control(const struct pair *pairs, size_t n)
+{
+	double most = NAN;
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(text(pairs[i].row[0], "subject"), "floor") != 0 ||
+			!is_trusted(&pairs[i]))
+			continue;
+		const double gain =
+			samples_differ(&pairs[i].samples[0], &pairs[i].samples[1], 1, 0).gain;
+
+		most = fmax(most, fabs(gain)); /* fmax() prefers numbers to NAN */
+	}
+	return most;
+}
+
+static void
+print_name(const json_t *row, const char *statistic)
+{
+	char name[160];
+
+	snprintf(name, sizeof(name), "%s %s%s%s-%u-%u %s%s%s %s %s", text(row, "test"),
+		text(row, "op"), text(row, "state")[0] != '\0' ? "-" : "", text(row, "state"),
+		strcmp(text(row, "test"), "pages") == 0 ? count(row, "order") : count(row, "size"),
+		count(row, "batch"), text(row, "subject"), text(row, "mode")[0] != '\0' ? "/" : "",
+		text(row, "mode"), text(row, "api"), text(row, "call"));
+	if (count(row, "lcores") > 1)
+		snprintf(name + strlen(name), sizeof(name) - strlen(name), " x%u",
+			count(row, "lcores"));
+	printf("%-6s %-64s", statistic, name);
+}
+
+static void
+print_numbers(const struct pair *pair, const char *field)
+{
+	const double a = json_number_value(json_object_get(pair->row[0], field));
+	const double b = json_number_value(json_object_get(pair->row[1], field));
+
+	printf(" %12.2f (%7.2f%%) %12.2f (%7.2f%%)", a, 0.0, b, a > 0 ? 100 * (a - b) / a : NAN);
+}
+
+static void
+print_pair(const struct pair *pair, const struct difference *difference, bool cycles)
+{
+	static const char *const verdicts[] = {
+		[VERDICT_UNKNOWN] = "too few samples",
+		[VERDICT_NOISE] = "noise",
+		[VERDICT_BETTER] = "better",
+		[VERDICT_WORSE] = "worse",
+	};
+
+	print_name(pair->row[0], "Min");
+	print_numbers(pair, cycles ? "cycles_min" : "ns_min");
+	printf("\n");
+	print_name(pair->row[0], "Median");
+	print_numbers(pair, cycles ? "cycles" : "ns");
+	printf("  %s", verdicts[difference->verdict]);
+	if (difference->verdict != VERDICT_UNKNOWN)
+		printf(", p %.2g", difference->p);
+	printf("%s\n", is_trusted(pair) ? "" : " *");
+}
+
+/* Two machines, or two builds, are not one. */
+static void
+print_machines(const json_t *a, const json_t *b)
+{
+	static const char *const facts[] = {"cpu", "tsc_hz", "kernel", "hugepage_size", "dpdk",
+		"compiler", "march", "linkage", "governor", "mitigations", "lcores"};
+
+	for (uint32_t i = 0; i < RTE_DIM(facts); i++)
+		if (!json_equal(json_object_get(json_object_get(a, "machine"), facts[i]),
+			    json_object_get(json_object_get(b, "machine"), facts[i])))
+			printf("the two differ in %s\n", facts[i]);
+}
+
+static int
+compare(const json_t *a, const json_t *b, struct pair *pairs, const struct options *options)
+{
+	const json_t *others = json_object_get(b, "results");
+	uint32_t verdicts[4] = {0};
+	json_t *row;
+	size_t i, n = 0;
+
+	json_array_foreach(json_object_get(a, "results"), i, row)
+	{
+		const json_t *other = find_row(others, row);
+
+		if (other == NULL || strcmp(text(row, "subject"), "empty") == 0)
+			continue;
+		pairs[n].row[0] = row;
+		pairs[n].row[1] = other;
+		read_samples(row, &pairs[n].samples[0]);
+		read_samples(other, &pairs[n].samples[1]);
+		n++;
+	}
+	if (n == 0) {
+		cli_error("the two files have no row in common; compare runs of the same test");
+		return CLI_EXIT_FAILURE;
+	}
+	const double moved = control(pairs, n);
+	const double least = fmax(NOISE_MIN, isnan(moved) ? 0 : moved);
+
+	printf("%-71s %23.23s %23.23s\n", options->cycles ? "TSC cycles" : "ns",
+		options->compare[0], options->compare[1]);
+	for (i = 0; i < n; i++) {
+		const struct difference difference =
+			samples_differ(&pairs[i].samples[0], &pairs[i].samples[1], n, least);
+
+		verdicts[difference.verdict]++;
+		print_pair(&pairs[i], &difference, options->cycles);
+		samples_free(&pairs[i].samples[0]);
+		samples_free(&pairs[i].samples[1]);
+	}
+	printf("\n%zu rows: %u better, %u worse, %u noise, %u with too few samples\n", n,
+		verdicts[VERDICT_BETTER], verdicts[VERDICT_WORSE], verdicts[VERDICT_NOISE],
+		verdicts[VERDICT_UNKNOWN]);
+	if (isnan(moved))
+		printf("no trusted row of floor to tell how the machine itself moved; differences "
+		       "below %.0f%% count as noise\n",
+			100 * least);
+	else
+		printf("floor, the same code in both, moved by up to %.1f%%: no smaller difference "
+		       "counts\n",
+			100 * moved);
+	printf("percent: gain of the second; noise: p at or above 0.01 by Mann-Whitney's U, times "
+	       "the number of rows; *: a row that is not to be trusted\n");
+	print_machines(a, b);
+	return 0;
+}
+
+int
+compare_files(const struct options *options)
+{
+	json_t *a = load(options->compare[0]), *b = a == NULL ? NULL : load(options->compare[1]);
+	struct pair *pairs = NULL;
+	int status = CLI_EXIT_FAILURE;
+
+	if (b != NULL)
+		pairs = calloc(json_array_size(json_object_get(a, "results")) + 1, sizeof(*pairs));
+	if (pairs != NULL)
+		status = compare(a, b, pairs, options);
+	free(pairs);
+	json_decref(a);
+	json_decref(b);
+	return status;
+}
