@@ -12,6 +12,9 @@
 #ifndef LCORES
 #define LCORES 2 /* or 3 */
 #endif
+#ifndef ACTIVE
+#define ACTIVE LCORES /* of these; the others do nothing with the pages that they have */
+#endif
 #ifndef THREADS
 #define THREADS 0 /* 1: also a thread without a cache, which allocates, frees and shrinks */
 #endif
@@ -149,20 +152,26 @@ byte arrivals[ACTORS];
 /* After each step that could take a page out of an allocation's sight with good reason. */
 #define FINDABLE_NOW	   ((depot | zone | transit | OF_ALL(FINDABLE, |)) & ~in_use)
 #define FOR_ACTOR(actor)   missed[actor] = missed[actor] & found
-#define ARRIVED_FOR(actor) arrivals[actor] = (arrivals[actor] -> 2 : 0)
+#define ARRIVED_FOR(actor, pages)                                                                  \
+	arrivals[actor] = (arrivals[actor] && ARE_COUNTED(pages) -> 2 : arrivals[actor])
+#ifdef COUNT_NOTHING
+#define ARE_COUNTED(pages) true
+#else
+#define ARE_COUNTED(pages) (pages) != 0
+#endif
 hidden byte found;
 #if ACTORS == 2
 #define OBSERVE found = FINDABLE_NOW; FOR_ACTOR(0); FOR_ACTOR(1)
-#define ARRIVED ARRIVED_FOR(0); ARRIVED_FOR(1)
+#define ARRIVED(pages) ARRIVED_FOR(0, pages); ARRIVED_FOR(1, pages)
 #else
 #define OBSERVE found = FINDABLE_NOW; FOR_ACTOR(0); FOR_ACTOR(1); FOR_ACTOR(2)
-#define ARRIVED ARRIVED_FOR(0); ARRIVED_FOR(1); ARRIVED_FOR(2)
+#define ARRIVED(pages) ARRIVED_FOR(0, pages); ARRIVED_FOR(1, pages); ARRIVED_FOR(2, pages)
 #endif
 
 #define PUT(pages)                                                                                 \
 	assert(((depot | zone | in_use) & (pages)) == 0);                                          \
 	depot = depot | (pages);                                                                   \
-	ARRIVED
+	ARRIVED(pages)
 
 #define HAND_OUT(pages)                                                                            \
 	assert((in_use & (pages)) == 0);                                                           \
@@ -395,13 +404,19 @@ inline anything_to_get(me)
 	od
 }
 
-/* How long one waits for another's call, and for another's reclaim. */
+/*
+ * Waiting for a call and for another's reclaim may end at any moment. PATIENT: for a call not before
+ * nothing else can happen any more, for a reclaim never, since those end.
+ */
 #if defined(UNBOUNDED_WAIT)
-#define GIVE_UP false
+#define TIRED_OF_CALL	 false
+#define TIRED_OF_RECLAIM false
 #elif defined(PATIENT)
-#define GIVE_UP timeout
+#define TIRED_OF_CALL	 timeout
+#define TIRED_OF_RECLAIM false
 #else
-#define GIVE_UP true
+#define TIRED_OF_CALL	 true
+#define TIRED_OF_RECLAIM true
 #endif
 
 #ifdef IGNORE_NEST
@@ -440,7 +455,7 @@ inline take(me, i)
 		:: pcp[i].memory[BUSY] != 0 ->
 			if
 			:: IN_SECTION_NOW(i) || pcp[i].memory[BUSY] == 0
-			:: GIVE_UP -> break
+			:: TIRED_OF_CALL -> break
 			fi
 		fi
 	od;
@@ -583,7 +598,7 @@ inline reclaim(me)
 #else
 		   if
 		   :: !reclaim_lock
-		   :: GIVE_UP
+		   :: TIRED_OF_RECLAIM
 		   fi;
 		   again = true
 #endif
@@ -829,7 +844,7 @@ proctype thread()
 		depot = depot & ~transit
 	   };
 	   d_step { zone = zone | transit };
-	   d_step { transit = 0; ARRIVED }
+	   d_step { ARRIVED(transit); transit = 0 }
 	:: steps == STEPS -> break
 	od
 }
@@ -866,7 +881,7 @@ init
 		page = 0;
 		place = 0;
 		do
-		:: page < LCORES -> run store_buffer(page); run lcore(page); page++
+		:: page < ACTIVE -> run store_buffer(page); run lcore(page); page++
 		:: else -> break
 		od;
 #if THREADS > 0
