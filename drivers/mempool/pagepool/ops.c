@@ -44,20 +44,6 @@ fail:
 	return -rte_errno;
 }
 
-/* rte_mempool_free() has dequeued every object it could get, and their memory is gone. */
-static void
-pagepool_free(struct rte_mempool *mp)
-{
-	struct pp_mempool *pool = mp->pool_data;
-
-	if (pool == NULL)
-		return;
-	pcp_cache_destroy(pool->cache);
-	pp_zone_abandon(pool->zone);
-	pp_arena_destroy(pool->arena);
-	rte_free(pool);
-}
-
 static int
 refuse(const struct rte_mempool *mp)
 {
@@ -66,8 +52,7 @@ refuse(const struct rte_mempool *mp)
 	if (pp_exchange(&told, 1) == 0)
 		MEMPOOL_LOG(ERR,
 			"%s was made by another driver or build; use the same binary and plugins, "
-			"in the "
-			"same order, in all processes",
+			"in the same order, in all processes",
 			mp->name);
 	return -EINVAL;
 }
@@ -79,6 +64,30 @@ enqueue_special(const struct rte_mempool *mp)
 	const struct pp_mempool *pool = mp->pool_data;
 
 	return pool->layout == PP_MEMPOOL_POPULATING ? 0 : refuse(mp);
+}
+
+static bool
+is_ours(const struct pp_mempool *pool)
+{
+	return pool->layout == PP_MEMPOOL_LAYOUT || pool->layout == PP_MEMPOOL_POPULATING;
+}
+
+/* rte_mempool_free() has dequeued every object it could get, and their memory is gone. */
+static void
+pagepool_free(struct rte_mempool *mp)
+{
+	struct pp_mempool *pool = mp->pool_data;
+
+	if (pool == NULL)
+		return;
+	if (!is_ours(pool)) {
+		refuse(mp);
+		return;
+	}
+	pcp_cache_destroy(pool->cache);
+	pp_zone_abandon(pool->zone);
+	pp_arena_destroy(pool->arena);
+	rte_free(pool);
 }
 
 /* The cache to use: NULL for threads without an lcore id, and below a mempool cache. */
@@ -123,6 +132,10 @@ pagepool_get_count(const struct rte_mempool *mp)
 {
 	const struct pp_mempool *pool = mp->pool_data;
 
+	if (unlikely(!is_ours(pool))) {
+		refuse(mp);
+		return 0;
+	}
 	return (unsigned int)pcp_cache_free_pages(pool->cache);
 }
 
@@ -142,9 +155,12 @@ RTE_MEMPOOL_REGISTER_OPS(pagepool_ops);
 static const struct pp_mempool *
 pool_of(const struct rte_mempool *mp)
 {
-	if (strcmp(rte_mempool_get_ops(mp->ops_index)->name, PP_MEMPOOL_OPS_NAME) != 0)
+	const struct pp_mempool *pool = mp->pool_data;
+
+	if (strcmp(rte_mempool_get_ops(mp->ops_index)->name, PP_MEMPOOL_OPS_NAME) != 0 ||
+		pool == NULL || !is_ours(pool))
 		return NULL;
-	return mp->pool_data;
+	return pool;
 }
 
 struct pcp_cache *
