@@ -91,6 +91,21 @@ close_seat(struct bench *bench, uint32_t s)
 	seat->lost |= seat->tally.given != seat->tally.free || !seat->tally.valid;
 }
 
+static int
+none_left(const struct bench *bench)
+{
+	for (uint32_t s = 0; s < n_subjects; s++) {
+		if (bench->seats[s].missing[0] == '\0')
+			continue;
+		cli_error("%s cannot be measured: %s; choose another with --subjects, or give EAL "
+			  "more memory",
+			subjects[s].name, bench->seats[s].missing);
+		return -ENOENT;
+	}
+	cli_error("no subject is left to measure; choose others with --subjects, see --list");
+	return -ENOENT;
+}
+
 /* Those that cannot take part are left out, with their cases. */
 static int
 open_seats(struct bench *bench)
@@ -106,7 +121,7 @@ open_seats(struct bench *bench)
 
 		if (err != 0)
 			explain_missing(seat, &subjects[s], -err);
-		open += err == 0;
+		open += err == 0 && bench_wants(bench, &subjects[s]);
 	}
 	for (uint32_t i = 0; i < bench->n_cases; i++) {
 		struct bench_case *one = &bench->cases[i];
@@ -116,10 +131,7 @@ open_seats(struct bench *bench)
 		if (seat->missing[0] != '\0')
 			one->dropped = seat->missing;
 	}
-	if (open > 0)
-		return 0;
-	cli_error("no subject is left to measure; choose others with --subjects, see --list");
-	return -ENOENT;
+	return open > 0 ? 0 : none_left(bench);
 }
 
 /* ---- samples ---- */
@@ -266,6 +278,8 @@ bench_run(struct bench *bench)
 	const double steal_ms = machine_steal_ms();
 	int err;
 
+	if (bench->n_cases == 0)
+		return none_left(bench);
 	if (measure_init(bench->need.objects) != 0) {
 		cli_error("no memory for %u objects; reserve more hugepages, or ask for smaller "
 			  "--batches",

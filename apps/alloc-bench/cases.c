@@ -140,6 +140,7 @@ find_base(struct bench *bench, const struct request *request)
 	base.order = 0;
 	base.size = 0;
 	base.fresh = 0;
+	base.warm_up = bench->options->warm_up;
 	for (uint32_t i = 0; i < bench->n_cases; i++)
 		if (memcmp(&bench->cases[i].request, &base, sizeof(base)) == 0)
 			return i;
@@ -186,6 +187,7 @@ bench_add(struct bench *bench, const struct request *requests, uint32_t n)
 
 				request.subject = s;
 				request.call = c;
+				request.warm_up = request.fresh ? 0 : bench->options->warm_up;
 				if (fit(bench, &subjects[s], &subjects[s].calls[c], &request))
 					err = add_case(bench, &request);
 			}

@@ -11,7 +11,8 @@
 
 #include "output.h"
 
-#define NOISE_MIN 0.01 /* no two runs agree better than that */
+#define NOISE_MIN  0.01 /* no two runs agree better than that */
+#define NAME_WIDTH 71
 
 struct pair {
 	const json_t *row[2];
@@ -112,20 +113,24 @@ control(const struct pair *pairs, size_t n)
 	return most;
 }
 
+/* What tells rows apart, in a few words. */
 static void
 print_name(const json_t *row, const char *statistic)
 {
-	char name[160];
+	const bool pages = strcmp(text(row, "test"), "pages") == 0;
+	const char *mode = text(row, "mode"), *call = text(row, "call"),
+		   *state = text(row, "state");
+	int width = printf("%-6s %s", statistic, text(row, "test"));
 
-	snprintf(name, sizeof(name), "%s %s%s%s-%u-%u %s%s%s %s %s", text(row, "test"),
-		text(row, "op"), text(row, "state")[0] != '\0' ? "-" : "", text(row, "state"),
-		strcmp(text(row, "test"), "pages") == 0 ? count(row, "order") : count(row, "size"),
-		count(row, "batch"), text(row, "subject"), text(row, "mode")[0] != '\0' ? "/" : "",
-		text(row, "mode"), text(row, "api"), text(row, "call"));
+	if (text(row, "op")[0] != '\0')
+		width +=
+			printf(" %s-%s%s%u-%u", text(row, "op"), state, state[0] != '\0' ? "-" : "",
+				count(row, pages ? "order" : "size"), count(row, "batch"));
+	width += printf(" %s%s%s %s%s%s", text(row, "subject"), mode[0] != '\0' ? "/" : "", mode,
+		text(row, "api"), call[0] != '\0' ? " " : "", call);
 	if (count(row, "lcores") > 1)
-		snprintf(name + strlen(name), sizeof(name) - strlen(name), " x%u",
-			count(row, "lcores"));
-	printf("%-6s %-64s", statistic, name);
+		width += printf(" x%u", count(row, "lcores"));
+	printf("%*s", RTE_MAX(NAME_WIDTH - width, 0), "");
 }
 
 static void
@@ -198,7 +203,7 @@ compare(const json_t *a, const json_t *b, struct pair *pairs, const struct optio
 	const double moved = control(pairs, n);
 	const double least = fmax(NOISE_MIN, isnan(moved) ? 0 : moved);
 
-	printf("%-71s %23.23s %23.23s\n", options->cycles ? "TSC cycles" : "ns",
+	printf("%-*s %23.23s %23.23s\n", NAME_WIDTH, options->cycles ? "TSC cycles" : "ns",
 		options->compare[0], options->compare[1]);
 	for (i = 0; i < n; i++) {
 		const struct difference difference =

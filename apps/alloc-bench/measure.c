@@ -96,8 +96,8 @@ run_task(void *arg)
 	struct work *work = &task->work;
 
 	subjects[request->subject].backend->lend(state[request->subject], &work->handles);
-	if (request->fresh == 0)
-		task->loop(work, 1);
+	if (request->warm_up > 0)
+		task->loop(work, request->warm_up);
 	work->cycles[0] = work->cycles[1] = 0;
 	if (work->histogram != NULL)
 		memset(work->histogram, 0, 2 * sizeof(*work->histogram));

@@ -26,7 +26,8 @@ struct request {
 	uint32_t order;
 	uint32_t size;
 	uint32_t lcores;
-	uint32_t fresh; /* no pass before the measured ones */
+	uint32_t warm_up; /* passes before the measured ones */
+	uint32_t fresh;   /* of a subject that has just been opened */
 };
 
 struct reply {

@@ -59,6 +59,8 @@ static const struct {
 			   .value = &parsed.rounds}},
 	{MEASURED, {"sample-us", "N", "microseconds per sample, at least (by the test)", CLI_NUMBER,
 			   1, 1000000, .value = &parsed.sample_us}},
+	{MEASURED, {"warm-up", "N", "passes of each sample that do not count (1)", CLI_NUMBER, 0,
+			   1000, .value = &parsed.warm_up}},
 	{MEASURED, {"order", "ORDER", "shuffle, ascending or descending (shuffle)", CLI_WORD,
 			   .words = order_words, .value = &parsed.order}},
 	{MEASURED, {"seed", "N", "of the shuffling (by the clock)", CLI_NUMBER, 1, UINT32_MAX,
@@ -200,6 +202,7 @@ options_parse(struct options *options, int argc, char **argv)
 		.rounds = 31,
 		.memory = 256,
 		.delay = 100,
+		.warm_up = 1,
 	};
 	if (argc == 0) {
 		cli_error("no sub-command; give one, see --help");

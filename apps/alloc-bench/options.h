@@ -43,6 +43,7 @@ struct options {
 	uint32_t seed;      /* 0: by the clock */
 	uint32_t memory;    /* MiB that objects of one row may take */
 	uint32_t delay;
+	uint32_t warm_up;     /* passes */
 	int order;            /* enum case_order */
 	int cycles;           /* --unit: ns, cycles */
 	const char *subjects; /* words separated by commas; NULL: all */

@@ -81,6 +81,7 @@ config(const struct bench *bench)
 	set_count(object, "rounds", options->rounds);
 	set_count(object, "sample_us",
 		options->sample_us != 0 ? options->sample_us : bench->test->sample_us);
+	set_count(object, "warm_up", options->warm_up);
 	set_count(object, "burst", options->burst);
 	set_count(object, "cache_size", CACHE_SIZE);
 	set_count(object, "memory", options->memory);
