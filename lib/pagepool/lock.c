@@ -30,11 +30,16 @@ static void __attribute__((constructor)) lock_init(void)
 	pthread_atfork(NULL, NULL, know_self);
 }
 
-/* A zombie still has its pid: /proc/PID/stat tells, after the name in parentheses. */
+/*
+ * A zombie still has its pid. /proc/PID/stat tells, after the name in parentheses: the state, and
+ * 17 fields on the number of threads. A process whose main thread has ended is none while others
+ * run.
+ */
 static bool
 is_zombie(uint32_t pid)
 {
-	char path[32], stat[512];
+	char path[32], stat[512], state;
+	long threads;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
@@ -49,8 +54,11 @@ is_zombie(uint32_t pid)
 	stat[n] = '\0';
 	const char *name_end = strrchr(stat, ')');
 
-	return name_end != NULL && strlen(name_end) > 2 &&
-	       (name_end[2] == 'Z' || name_end[2] == 'X');
+	return name_end != NULL &&
+	       sscanf(name_end + 1,
+		       " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+		       &state, &threads) == 2 &&
+	       (state == 'Z' || state == 'X') && threads <= 1;
 }
 
 bool
@@ -60,23 +68,29 @@ pp_process_is_dead(uint32_t pid)
 }
 
 bool
+pp_lock_inherit(struct pp_lock *lock)
+{
+	uint32_t holder = pp_load_relaxed(&lock->holder);
+
+	return holder != 0 && holder != pp_self && pp_process_is_dead(holder) &&
+	       __atomic_compare_exchange_n(
+		       &lock->holder, &holder, pp_self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+bool
 pp_lock_wait(struct pp_lock *lock)
 {
 	bool inherited = false;
 
 	for (uint32_t spins = 1; !pp_trylock(lock); spins++) {
-		uint32_t holder = pp_load_relaxed(&lock->holder);
-
 		if (spins % SPINS_BEFORE_YIELD != 0) {
 			rte_pause();
 			continue;
 		}
 		sched_yield();
-		if (spins % (SPINS_BEFORE_YIELD * YIELDS_BEFORE_A_LOOK) != 0 || holder == 0 ||
-			holder == pp_self || !pp_process_is_dead(holder))
+		if (spins % (SPINS_BEFORE_YIELD * YIELDS_BEFORE_A_LOOK) != 0)
 			continue;
-		inherited = __atomic_compare_exchange_n(
-			&lock->holder, &holder, pp_self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+		inherited = pp_lock_inherit(lock);
 		if (inherited)
 			break;
 	}

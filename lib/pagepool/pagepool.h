@@ -138,7 +138,10 @@ uint64_t pp_zone_abandon(struct pp_zone *zone);
  */
 int pp_zone_add_runs(struct pp_zone *zone, const struct pp_run *runs, uint32_t n_runs);
 
-/* Give a whole arena, in 4-KiB pages with `colours` colours. The arena stays the caller's. */
+/*
+ * Give a whole arena, in 4-KiB pages with `colours` colours. The arena stays the caller's. Colours
+ * cost room: a block then ends (colours - 1) * PP_COLOUR_STEP bytes before its pages do.
+ */
 int pp_zone_add_arena(struct pp_zone *zone, const struct pp_arena *arena, uint32_t colours);
 
 /* A block of 2^order pages, or NULL: ENOMEM, EBUSY (PP_ALLOC_TRYLOCK only), EINVAL. */
@@ -167,8 +170,9 @@ uint32_t pp_zone_free_bulk(
 bool pp_zone_contains(const struct pp_zone *zone, const void *page);
 
 /*
- * Free pages below `min` are kept for PP_ALLOC_REFILL. Below `low` the zone is under pressure, and
- * stays so until `high` is reached: pp_zone_pressure(). -EINVAL unless min <= low <= high <= pages.
+ * Free pages below `min` are kept for PP_ALLOC_REFILL, which is what page caches refill with. Below
+ * `low` the zone is under pressure, and stays so until `high` is reached: pp_zone_pressure().
+ * -EINVAL unless min <= low <= high <= pages.
  */
 int pp_zone_set_watermarks(struct pp_zone *zone, uint64_t min, uint64_t low, uint64_t high);
 bool pp_zone_pressure(const struct pp_zone *zone);
@@ -199,7 +203,8 @@ void pp_zone_get_stats(struct pp_zone *zone, struct pp_zone_stats *stats);
 /* One line in the manner of /proc/buddyinfo, then the counters. */
 void pp_zone_dump(struct pp_zone *zone, FILE *f);
 
-/* The name given at creation. */
+/* The node and the name given at creation. */
+int pp_zone_node(const struct pp_zone *zone);
 const char *pp_zone_name(const struct pp_zone *zone);
 
 /*

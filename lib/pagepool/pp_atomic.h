@@ -39,8 +39,14 @@ struct pp_lock {
 /* This process, as locks know it. */
 extern uint32_t pp_self;
 
-/* Whether `pid` has ended, be it as a zombie that nobody has waited for. */
+/*
+ * Whether `pid` has ended, be it as a zombie that nobody has waited for. All processes that share
+ * memory must share one PID namespace.
+ */
 bool pp_process_is_dead(uint32_t pid);
+
+/* Take a lock from a process that died holding it; false when there is none such. */
+bool pp_lock_inherit(struct pp_lock *lock);
 
 /* The waiting half of pp_lock(). */
 bool pp_lock_wait(struct pp_lock *lock);

@@ -33,9 +33,8 @@ struct pp_page {
 		struct pp_page *returned;
 	};
 	struct pp_zone_run *run;
-	uint8_t state;  /* pp_page_state */
-	uint8_t order;  /* of the block it heads */
-	uint32_t owner; /* lcore that took the block last */
+	uint8_t state; /* pp_page_state */
+	uint8_t order; /* of the block it heads */
 };
 
 LIST_HEAD(pp_page_list, pp_page);

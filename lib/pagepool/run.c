@@ -92,7 +92,6 @@ run_init(const struct pp_zone *zone, struct pp_zone_run *run, const struct pp_ru
 	for (uint32_t i = 0; i < run->padded; i++) {
 		pages[i].run = run;
 		pages[i].state = i < run->run.count ? PP_PAGE_TAIL : PP_PAGE_PADDING;
-		pages[i].owner = UINT32_MAX;
 	}
 }
 

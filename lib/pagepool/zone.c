@@ -6,7 +6,6 @@
 
 #include <rte_common.h>
 #include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_string_fns.h>
 
@@ -103,7 +102,6 @@ carve(struct pp_zone *zone, unsigned int order, void **pages, uint32_t n)
 		struct pp_page *page = block + ((size_t)i << order);
 
 		page->order = (uint8_t)order;
-		page->owner = rte_lcore_id();
 		pp_store_release(&page->state, PP_PAGE_USED);
 		pages[i] = pp_page_addr(page);
 	}
@@ -118,12 +116,23 @@ carve(struct pp_zone *zone, unsigned int order, void **pages, uint32_t n)
 	return n;
 }
 
+/* From in use to `state`: true for one caller only, whoever else frees the block. */
+static bool
+pp_page_take(struct pp_page *page, enum pp_page_state state)
+{
+	uint8_t used = PP_PAGE_USED;
+
+	return __atomic_compare_exchange_n(
+		&page->state, &used, (uint8_t)state, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 static bool
 release(struct pp_zone *zone, const void *addr, unsigned int order)
 {
 	struct pp_page *page = pp_zone_page(zone, addr);
 
-	if (page == NULL || pp_load_relaxed(&page->state) != PP_PAGE_USED || page->order != order) {
+	/* Atomic: a handler may return the same block meanwhile, without the lock. */
+	if (page == NULL || page->order != order || !pp_page_take(page, PP_PAGE_TAIL)) {
 		zone->stats.bad_frees++;
 		return false;
 	}
@@ -134,19 +143,25 @@ release(struct pp_zone *zone, const void *addr, unsigned int order)
 
 /* ---- the lock and the return stack ---- */
 
+/*
+ * One by one, and not counted while in neither place: a kill loses one block at most. Only who
+ * holds the lock pops, so that the head cannot come back in between.
+ */
 static void
 absorb_returned(struct pp_zone *zone)
 {
-	struct pp_page *page = pp_exchange(&zone->returned, NULL);
+	struct pp_page *page = pp_load_acquire(&zone->returned);
 
 	while (page != NULL) {
-		struct pp_page *next = page->returned;
 		const unsigned int order = page->order;
 
+		if (!__atomic_compare_exchange_n(&zone->returned, &page, page->returned, false,
+			    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			continue;
+		pp_fetch_add(&zone->returned_pages, -(UINT64_C(1) << order));
 		pp_zone_insert(zone, page, order);
 		zone->stats.frees[order]++;
-		__atomic_fetch_sub(&zone->returned_pages, UINT64_C(1) << order, __ATOMIC_RELAXED);
-		page = next;
+		page = pp_load_acquire(&zone->returned);
 	}
 }
 
@@ -183,11 +198,8 @@ static int
 push_returned(struct pp_zone *zone, const void *addr, unsigned int order)
 {
 	struct pp_page *page = pp_zone_page(zone, addr);
-	uint8_t used = PP_PAGE_USED;
 
-	if (page == NULL || page->order != order ||
-		!__atomic_compare_exchange_n(&page->state, &used, PP_PAGE_RETURNED, false,
-			__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (page == NULL || page->order != order || !pp_page_take(page, PP_PAGE_RETURNED))
 		return -EINVAL;
 	pp_fetch_add(&zone->returned_pages, UINT64_C(1) << order);
 	page->returned = pp_load_relaxed(&zone->returned);
@@ -371,6 +383,12 @@ uint64_t
 pp_zone_free_pages(const struct pp_zone *zone)
 {
 	return pp_load_relaxed(&zone->free_pages) + pp_load_relaxed(&zone->returned_pages);
+}
+
+int
+pp_zone_node(const struct pp_zone *zone)
+{
+	return zone->node;
 }
 
 const char *

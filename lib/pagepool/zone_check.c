@@ -36,12 +36,12 @@ run_is_valid(const struct pp_zone *zone, const struct pp_zone_run *run, uint64_t
 	while (i < run->run.count) {
 		const struct pp_page *head = &run->pages[i];
 
-		if (!pp_page_is_valid(zone, head) || head->state == PP_PAGE_TAIL)
+		if (!pp_page_is_valid(zone, head) || pp_load_relaxed(&head->state) == PP_PAGE_TAIL)
 			return false;
 		for (uint32_t k = 1; k < 1u << head->order; k++)
 			if (pp_load_relaxed(&head[k].state) != PP_PAGE_TAIL)
 				return false;
-		if (head->state == PP_PAGE_FREE) {
+		if (pp_load_relaxed(&head->state) == PP_PAGE_FREE) {
 			const uint32_t buddy = i ^ 1u << head->order;
 
 			*free_pages += 1u << head->order;
