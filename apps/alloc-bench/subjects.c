@@ -30,7 +30,7 @@
 	{                                                                                          \
 		.name = "rte_mempool/" name_ "/" #cache, .title = name_ "/" #cache, .mode = -1,    \
 		.tests = ALLOCATOR_TESTS | (more), .max_size = 64, .backend = &mempool_backend,    \
-		.calls = mempool_calls, .n_calls = MEMPOOL_CALLS, .ops = ops_, .cache_size = cache \
+		.n_calls = MEMPOOL_CALLS, .ops = ops_, .cache_size = cache, .calls = mempool_calls \
 	}
 
 #define MALLOC(name_, library_, package_)                                                          \
@@ -119,6 +119,19 @@ const struct subject subjects[] = {
 	MEMPOOL("stack", "stack", 512, 0),
 	MEMPOOL("lf_stack", "lf_stack", 0, 0),
 	MEMPOOL("lf_stack", "lf_stack", 512, 0),
+	{
+		.name = "rte_mempool_stv",
+		.title = "ring/512/stv",
+		.mode = -1,
+		.tests = ALLOCATOR_TESTS,
+		.max_size = 64,
+		.backend = &mempool_backend,
+		.calls = mempool_stv_calls,
+		.n_calls = MEMPOOL_CALLS,
+		.ops = "ring_mp_mc",
+		.cache_size = 512,
+		.on_demand = true,
+	},
 	{
 		.name = "rte_malloc",
 		.title = "rte_malloc",

@@ -122,6 +122,33 @@ test_too_few_to_tell(void **state)
 	samples_free(&many);
 }
 
+static void
+test_differ(void **state)
+{
+	struct samples old = series(20, 100, 0.1), faster = series(20, 80, 0.1);
+	struct samples close = series(20, 100.6, 0.1), few = series(7, 10, 1), none = {.n = 0};
+	struct samples zero = series(20, 0, 0);
+
+	(void)state;
+	assert_int_equal(samples_differ(&old, &old, 1, 0).verdict, VERDICT_NOISE);
+	assert_int_equal(samples_differ(&old, &faster, 1, 0).verdict, VERDICT_BETTER);
+	assert_int_equal(samples_differ(&faster, &old, 1, 0).verdict, VERDICT_WORSE);
+	expect_near(samples_differ(&old, &faster, 1, 0).gain, 20 / 100.95);
+	/* Significant alone, but not worth a word, or one of many. */
+	assert_int_equal(samples_differ(&old, &close, 1, 0).verdict, VERDICT_WORSE);
+	assert_int_equal(samples_differ(&old, &close, 1, 0.01).verdict, VERDICT_NOISE);
+	assert_int_equal(samples_differ(&old, &close, 1000, 0).verdict, VERDICT_NOISE);
+	expect_near(samples_differ(&old, &old, 1000, 0).p, 1);
+	assert_int_equal(samples_differ(&few, &old, 1, 0).verdict, VERDICT_UNKNOWN);
+	assert_int_equal(samples_differ(&none, &old, 1, 0).verdict, VERDICT_UNKNOWN);
+	assert_int_equal(samples_differ(&zero, &old, 1, 0).verdict, VERDICT_UNKNOWN);
+	samples_free(&old);
+	samples_free(&faster);
+	samples_free(&close);
+	samples_free(&few);
+	samples_free(&zero);
+}
+
 /* Every order of three turns up about as often as the others. */
 static void
 test_shuffle(void **state)
@@ -192,6 +219,7 @@ main(void)
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_mann_whitney),
 		cmocka_unit_test(test_too_few_to_tell),
+		cmocka_unit_test(test_differ),
 		cmocka_unit_test(test_shuffle),
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_histogram_buckets),
