@@ -151,7 +151,7 @@ testpmd_start() {
 	testpmd_pid=$!
 	children=("$testpmd_pid")
 	exec 9>"$tmp/testpmd.in"
-	testpmd_sync || { cat "$testpmd_log"; fail 'dpdk-testpmd did not start'; }
+	testpmd_sync || { testpmd_show_log; fail 'dpdk-testpmd did not start'; }
 }
 
 testpmd_alive() {
@@ -160,6 +160,11 @@ testpmd_alive() {
 
 testpmd_marked() {
 	! testpmd_alive || grep -q "^testpmd> # mark $testpmd_marks\b" "$testpmd_log"
+}
+
+# The log, without its lines for lcores that it does not have.
+testpmd_show_log() {
+	grep -v 'cache_count\[.*=0$' "$testpmd_log" 2>/dev/null || true
 }
 
 # Wait until testpmd has done what it was told: it echoes a comment when it comes to it.
@@ -172,14 +177,14 @@ testpmd_sync() {
 # testpmd COMMAND: tell, and wait until it is done.
 testpmd() {
 	echo "$1" >&9 || true
-	testpmd_sync || { cat "$testpmd_log"; fail "dpdk-testpmd hangs or died at: $1"; }
+	testpmd_sync || { testpmd_show_log; fail "dpdk-testpmd hangs or died at: $1"; }
 }
 
 testpmd_quit() {
 	echo quit >&9
 	exec 9>&-
 	children=()
-	wait "$testpmd_pid" || { cat "$testpmd_log"; fail "dpdk-testpmd ended with $?"; }
+	wait "$testpmd_pid" || { testpmd_show_log; fail "dpdk-testpmd ended with $?"; }
 }
 
 # port_stat PORT NAME: the last value of a counter in `show port stats all`.
@@ -215,7 +220,7 @@ pool_ops() {
 
 # expect WHAT LEFT OPERATOR RIGHT: an integer comparison that must hold.
 expect() {
-	test "$2" "$3" "$4" || { cat "$testpmd_log" 2>/dev/null; fail "$1: not $2 $3 $4"; }
+	test "$2" "$3" "$4" || { testpmd_show_log; fail "$1: not $2 $3 $4"; }
 }
 
 # ping_across COUNT: from host a to host b, one after the other and none may be lost.
