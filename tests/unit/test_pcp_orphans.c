@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Caches whose owner is another process, dead or alive, one step at a time: what test_pcp_killed
+ * meets by chance, with the owner's pid written by hand.
+ */
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_errno.h>
+
+#include "../../lib/pcp_cache/pcp_internal.h"
+#include "pcp_unit.h"
+#include "worker.h"
+
+#define ZONE_PAGES 512u
+#define BATCH      16u
+#define LCORE      5
+
+static int
+open_caches(void **state __rte_unused)
+{
+	pcp_unit_open(ZONE_PAGES, (struct pcp_config){.batch = BATCH});
+	return 0;
+}
+
+static uint32_t
+dead_pid(void)
+{
+	const pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return (uint32_t)child;
+}
+
+static uint32_t
+living_pid(void)
+{
+	return (uint32_t)getppid();
+}
+
+/* Pages in the cache of LCORE, which then belongs to `owner`. */
+static struct pcp *
+cached_by(uint32_t owner)
+{
+	struct pcp *pcp = handle(LCORE);
+	void *page[BATCH / 2];
+
+	for (unsigned int i = 0; i < RTE_DIM(page); i++)
+		assert_non_null(page[i] = pcp_alloc(pcp));
+	for (unsigned int i = 0; i < RTE_DIM(page); i++)
+		pcp_free(pcp, page[i]);
+	assert_true(pcp_unit_stats().cached_pages >= RTE_DIM(page));
+	pcp->owner_pid = owner;
+	return pcp;
+}
+
+/* Whatever lcore 0 can get; then it goes back. */
+static uint32_t
+obtainable(void)
+{
+	static void *page[ZONE_PAGES + 1];
+	uint32_t n = 0;
+
+	while (n <= ZONE_PAGES && (page[n] = pcp_alloc(handle(0))) != NULL)
+		n++;
+	for (uint32_t i = 0; i < n; i++)
+		pcp_free(handle(0), page[i]);
+	return n;
+}
+
+static void
+nobodys_and_ones_own_are_adopted_as_they_are(void **state __rte_unused)
+{
+	struct pcp *pcp = cached_by(pp_self);
+	const uint64_t cached = pcp_unit_stats().cached_pages;
+
+	assert_true(pcp_adopt(pcp));
+	assert_int_equal(handle(LCORE + 1)->owner_pid, 0);
+	assert_true(pcp_adopt(handle(LCORE + 1)));
+	assert_int_equal(pcp_unit_stats().cached_pages, cached);
+	assert_int_equal(pcp_unit_stats().buried, 0);
+}
+
+static void
+magazines_of_the_dead_are_used_on(void **state __rte_unused)
+{
+	struct pcp *pcp = cached_by(dead_pid());
+	const struct pcp_memory *magazines = pcp->magazines;
+
+	assert_true(pcp_adopt(pcp));
+	assert_int_equal(pcp_unit_stats().buried, 1);
+	assert_balance(0, 0);
+
+	void *page = pcp_alloc(pcp);
+
+	assert_non_null(page);
+	assert_ptr_equal(pcp->magazines, magazines);
+	assert_int_equal(pcp_unit_stats().missing_pages, 0);
+	pcp_free(pcp, page);
+}
+
+/* It set busy; the next process on its lcore is not a handler that interrupted it. */
+static void
+death_in_a_call_is_no_reentrance(void **state __rte_unused)
+{
+	struct pcp *pcp = cached_by(dead_pid());
+
+	pcp->busy = 1;
+
+	void *page = pcp_alloc(pcp);
+
+	assert_non_null(page);
+	assert_int_equal(pcp->busy, 0);
+	assert_int_equal(pcp->owner_pid, pp_self);
+	assert_int_equal(pcp_unit_stats().reentered, 0);
+	assert_int_equal(pcp_unit_stats().buried, 1);
+	pcp_free(pcp, page);
+}
+
+static void
+a_living_owner_in_a_call_is_not_interfered_with(void **state __rte_unused)
+{
+	struct pcp *pcp = cached_by(living_pid());
+
+	pcp->busy = 1;
+
+	void *page = pcp_alloc(pcp);
+
+	assert_non_null(page);
+	assert_int_equal(pcp_unit_stats().reentered, 1);
+	assert_int_equal(pcp->busy, 1);
+	pcp_free(pcp, page);
+	pcp->owner_pid = pp_self;
+	pcp->busy = 0;
+}
+
+/* A handler that interrupted a call gets all that it wants, or nothing. */
+static void
+reentered_bulks_are_all_or_nothing(void **state __rte_unused)
+{
+	static void *page[ZONE_PAGES];
+	struct pcp *pcp = handle(0);
+	void *more[4];
+
+	pcp_free(pcp, pcp_alloc(pcp));
+	pcp_cache_drain(cache);
+	assert_int_equal(pcp_depot_alloc_bulk(cache, 0, page, ZONE_PAGES - 2), 0);
+	pcp->busy = 1;
+	assert_int_equal(pcp_alloc_bulk(pcp, more, 4), -ENOMEM);
+	assert_int_equal(pp_zone_free_pages(zone), 2);
+	assert_int_equal(pcp_alloc_bulk(pcp, more, 2), 0);
+	assert_int_equal(pp_zone_free_pages(zone), 0);
+	pcp_free_bulk(pcp, more, 2);
+	pcp->busy = 0;
+	assert_int_equal(pcp_unit_stats().reentered, 3);
+	pcp_depot_free_bulk(cache, 0, page, ZONE_PAGES - 2);
+}
+
+static void
+the_living_are_only_asked(void **state __rte_unused)
+{
+	struct pcp *pcp = cached_by(living_pid());
+	const uint32_t theirs = (uint32_t)pcp_unit_stats().cached_pages;
+
+	assert_int_equal(obtainable(), ZONE_PAGES - theirs);
+	assert_true(pcp->attention & PCP_ATTENTION_DRAIN);
+	assert_false(pcp->attention & PCP_ATTENTION_CLAIMED);
+	assert_int_equal(pcp_unit_stats().membarriers, 0);
+
+	/* and give when they are at it */
+	pcp->owner_pid = pp_self;
+
+	void *page = pcp_alloc(pcp);
+
+	pcp_free(pcp, page);
+	assert_int_equal(pcp->attention & PCP_ATTENTION_DRAIN, 0);
+	assert_int_equal(obtainable(), ZONE_PAGES);
+}
+
+static void
+the_dead_give_everything(void **state __rte_unused)
+{
+	cached_by(dead_pid());
+	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_int_equal(pcp_unit_stats().buried, 1);
+}
+
+/* It died while it reclaimed, holding that lock. */
+static void
+the_reclaim_lock_is_inherited(void **state __rte_unused)
+{
+	cached_by(pp_self);
+	cache->depot->reclaim_lock.holder = dead_pid();
+	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_int_equal(cache->depot->reclaim_lock.holder, 0);
+	assert_true(pcp_unit_stats().reclaims > 0);
+}
+
+static void
+this_lcores_cache_is_not_had_while_it_is_anothers(void **state __rte_unused)
+{
+	void *page = pcp_alloc(pcp_this(cache));
+
+	assert_non_null(page);
+	handle(0)->owner_pid = living_pid();
+	assert_null(pcp_this(cache));
+	handle(0)->owner_pid = pp_self;
+	pcp_free(pcp_this(cache), page);
+}
+
+static void
+drain(void *arg __rte_unused)
+{
+	pcp_cache_drain(cache);
+}
+
+static void
+anybody_can_drain(void **state __rte_unused)
+{
+	struct worker *nobody = worker_start(false);
+
+	cached_by(pp_self);
+	worker_do(nobody, drain, NULL);
+	assert_int_equal(pp_zone_free_pages(zone), ZONE_PAGES);
+	worker_end(nobody, false);
+}
+
+static void
+bury_after_a_while(void *arg)
+{
+	const struct timespec time = {.tv_nsec = 50000000};
+
+	pp_lock(&cache->depot->reclaim_lock);
+	pp_store_release((uint32_t *)arg, 1);
+	nanosleep(&time, NULL);
+	pcp_bury(handle(LCORE));
+	pp_unlock(&cache->depot->reclaim_lock);
+}
+
+/* Two come upon a dead owner's cache. */
+static void
+buried_once(void **state __rte_unused)
+{
+	struct worker *other = worker_start(false);
+	struct pcp *pcp = cached_by(dead_pid());
+	uint32_t locked = 0;
+
+	worker_begin(other, bury_after_a_while, &locked);
+	while (pp_load_acquire(&locked) == 0)
+		rte_pause();
+	assert_true(pcp_adopt(pcp));
+	worker_wait(other);
+	worker_end(other, false);
+	assert_int_equal(pcp_unit_stats().buried, 1);
+	assert_balance(0, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_caches, pcp_unit_teardown)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(nobodys_and_ones_own_are_adopted_as_they_are),
+		TEST(magazines_of_the_dead_are_used_on),
+		TEST(death_in_a_call_is_no_reentrance),
+		TEST(a_living_owner_in_a_call_is_not_interfered_with),
+		TEST(reentered_bulks_are_all_or_nothing),
+		TEST(the_living_are_only_asked),
+		TEST(the_dead_give_everything),
+		TEST(the_reclaim_lock_is_inherited),
+		TEST(this_lcores_cache_is_not_had_while_it_is_anothers),
+		TEST(anybody_can_drain),
+		TEST(buried_once),
+	};
+
+	zone_unit_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
