@@ -203,8 +203,9 @@ void pp_zone_get_stats(struct pp_zone *zone, struct pp_zone_stats *stats);
 /* One line in the manner of /proc/buddyinfo, then the counters. */
 void pp_zone_dump(struct pp_zone *zone, FILE *f);
 
-/* The node and the name given at creation. */
+/* As given at creation. */
 int pp_zone_node(const struct pp_zone *zone);
+unsigned int pp_zone_max_order(const struct pp_zone *zone);
 const char *pp_zone_name(const struct pp_zone *zone);
 
 /*

@@ -385,6 +385,12 @@ pp_zone_free_pages(const struct pp_zone *zone)
 	return pp_load_relaxed(&zone->free_pages) + pp_load_relaxed(&zone->returned_pages);
 }
 
+unsigned int
+pp_zone_max_order(const struct pp_zone *zone)
+{
+	return zone->max_order;
+}
+
 int
 pp_zone_node(const struct pp_zone *zone)
 {

@@ -25,7 +25,7 @@ static const char *const mode_names[] = {
 const char *
 pcp_mode_name(enum pcp_mode mode)
 {
-	return mode_names[mode];
+	return (unsigned int)mode < RTE_DIM(mode_names) ? mode_names[mode] : "unknown";
 }
 
 int
@@ -81,7 +81,8 @@ vacate(struct pcp *pcp)
 	pcp_bh_disable(pcp);
 	pp_fetch_or(&pcp->attention, PCP_ATTENTION_DRAIN);
 	pcp_bh_enable(pcp);
-	return 0;
+	/* Served, unless in mode spin a reclaim had the lock. */
+	return pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN ? -EAGAIN : 0;
 }
 
 /* For a thread that will not end its section any more: all levels of it end here. */
@@ -92,15 +93,18 @@ vacate_for_good(struct pcp *pcp)
 		pcp->nest = 1;
 		pcp_bh_enable(pcp);
 	}
-	vacate(pcp);
+	while (vacate(pcp) == -EAGAIN)
+		rte_pause();
 }
 
-static void
-lcore_leaves(unsigned int lcore_id, void *arg)
+void
+pcp_lcore_leaves(unsigned int lcore_id, void *arg)
 {
 	struct pcp_cache *cache = arg;
 	struct pcp *pcp = &cache->pcp[lcore_id];
 
+	if (pcp->owner_pid != pp_self)
+		return;
 	if (pcp->nest > 0)
 		PCP_LOG(ERR, "%s: lcore %u leaves inside a section, which ends here",
 			pp_zone_name(cache->depot->zone), lcore_id);
@@ -116,7 +120,7 @@ pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
 		rte_errno = EINVAL;
 		return NULL;
 	}
-	struct pcp_cache *cache = rte_zmalloc("pcp_cache", sizeof(*cache), RTE_CACHE_LINE_SIZE);
+	struct pcp_cache *cache = pcp_meta_alloc(zone, sizeof(*cache));
 
 	if (cache == NULL) {
 		rte_errno = ENOMEM;
@@ -136,9 +140,7 @@ pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
 		if (config.mode == PCP_MODE_SPIN || config.mode == PCP_MODE_BYPASS)
 			pcp->attention |= PCP_ATTENTION_MODE;
 	}
-	cache->depot->lcore_callback =
-		rte_lcore_callback_register("pcp_cache", NULL, lcore_leaves, cache);
-	if (cache->depot->lcore_callback == NULL) {
+	if (!pcp_process_joins(cache)) {
 		pcp_depot_destroy(cache->depot);
 		rte_free(cache);
 		rte_errno = ENOMEM;
@@ -152,8 +154,8 @@ pcp_cache_destroy(struct pcp_cache *cache)
 {
 	if (cache == NULL)
 		return;
-	/* Calls lcore_leaves() for every lcore there is. */
-	rte_lcore_callback_unregister(cache->depot->lcore_callback);
+	pcp_process_leaves(cache);
+	/* Those of other processes, and of lcores that EAL does not know any more. */
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
 		vacate_for_good(&cache->pcp[i]);
 	for (unsigned int order = 0; order <= cache->depot->config.max_order; order++)
@@ -182,7 +184,7 @@ pcp_cache_zone(const struct pcp_cache *cache)
 }
 
 int
-pcp_cache_offline(struct pcp_cache *cache)
+pcp_cache_drain_local(struct pcp_cache *cache)
 {
 	struct pcp *pcp = pcp_this(cache);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The depot: magazines that no lcore has loaded, last in first out. */
 
-#include <sched.h>
-
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
@@ -33,12 +31,11 @@ pop_coldest(struct pcp_stack *stack)
 	return magazine;
 }
 
-/* The contents are whole whoever held the lock; only what was in transit will never arrive. */
+/* The contents are whole whoever held the lock: nothing to mend. */
 static void
 lock(struct pcp_depot *depot)
 {
-	if (unlikely(pp_lock(&depot->lock)))
-		pp_store_release(&depot->in_transit, 0);
+	(void)pp_lock(&depot->lock);
 }
 
 static void
@@ -47,44 +44,11 @@ unlock(struct pcp_depot *depot)
 	pp_unlock(&depot->lock);
 }
 
-void
-pcp_depot_forget_transit(struct pcp_depot *depot)
-{
-	lock(depot);
-	pp_store_release(&depot->in_transit, 0);
-	unlock(depot);
-}
-
 /* Under the lock, and before the pages' former place looks empty. */
 static void
 count_arrival(struct pcp_depot *depot)
 {
 	pp_store_release(&depot->arrivals, depot->arrivals + 1);
-}
-
-bool
-pcp_depot_has_moved(const struct pcp_depot *depot, uint64_t arrivals)
-{
-	if (pp_load_acquire(&depot->in_transit) > 0) {
-		sched_yield();
-		return true;
-	}
-	return pp_load_acquire(&depot->arrivals) != arrivals;
-}
-
-/* The coldest full magazine beyond `keep`, in transit now, or NULL. */
-static struct pcp_magazine *
-pop_surplus(struct pcp_depot *depot, struct pcp_depot_list *list, uint64_t keep)
-{
-	struct pcp_magazine *magazine = NULL;
-
-	lock(depot);
-	if (pcp_stack_count(&list->full) > keep) {
-		pp_store_release(&depot->in_transit, depot->in_transit + 1);
-		magazine = pop_coldest(&list->full);
-	}
-	unlock(depot);
-	return magazine;
 }
 
 static uint32_t
@@ -99,31 +63,41 @@ give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *m
 	return n;
 }
 
+/*
+ * Give the coldest magazine to the zone, if more than `keep` blocks would stay or none is to stay.
+ * Under the lock: whoever finds the depot dry must find the zone filled.
+ */
+static uint32_t
+drain_one(struct pcp_depot *depot, unsigned int order, uint64_t keep)
+{
+	struct pcp_depot_list *list = &depot->list[order];
+	uint32_t moved = 0;
+
+	lock(depot);
+	const uint64_t full = pcp_stack_count(&list->full);
+
+	if (full > keep / list->batch) {
+		struct pcp_magazine *magazine = pop_coldest(&list->full);
+
+		moved = give_to_zone(depot, order, magazine);
+		push(&list->empty, magazine);
+	} else if (list->partial->count > 0 && full * list->batch + list->partial->count > keep) {
+		moved = give_to_zone(depot, order, list->partial);
+	}
+	if (moved > 0)
+		count_arrival(depot);
+	unlock(depot);
+	return moved;
+}
+
 uint64_t
 pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep)
 {
-	struct pcp_depot_list *list = &depot->list[order];
-	struct pcp_magazine *magazine;
 	uint64_t moved = 0;
+	uint32_t n;
 
-	while ((magazine = pop_surplus(depot, list, keep / list->batch)) != NULL) {
-		moved += give_to_zone(depot, order, magazine);
-		lock(depot);
-		push(&list->empty, magazine);
-		count_arrival(depot);
-		if (depot->in_transit > 0)
-			pp_store_release(&depot->in_transit, depot->in_transit - 1);
-		unlock(depot);
-	}
-	/* The partial magazine cannot leave its place: its pages move under the lock. */
-	lock(depot);
-	if (list->partial->count > 0 &&
-		(uint64_t)pcp_stack_count(&list->full) * list->batch + list->partial->count >
-			keep) {
-		moved += give_to_zone(depot, order, list->partial);
-		count_arrival(depot);
-	}
-	unlock(depot);
+	while ((n = drain_one(depot, order, keep)) > 0)
+		moved += n;
 	return moved;
 }
 
@@ -166,8 +140,9 @@ pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 	unlock(depot);
 	const uint32_t keep = pp_zone_pressure(depot->zone) ? 0 : list->high;
 
-	if (unlikely(n_full > keep))
-		pcp_depot_drain(depot, order, (uint64_t)keep * list->batch);
+	/* One in, at most two out: no single free pays for all of a depot under pressure. */
+	for (int i = 0; unlikely(n_full > keep) && i < 2; i++)
+		drain_one(depot, order, (uint64_t)keep * list->batch);
 	return got;
 }
 
@@ -230,6 +205,17 @@ pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, u
 		count_arrival(depot);
 	unlock(depot);
 	return done;
+}
+
+uint64_t
+pcp_depot_hint(const struct pcp_depot *depot, unsigned int order)
+{
+	const struct pcp_depot_list *list = &depot->list[order];
+	const uint32_t top = pp_load_relaxed(&list->full.top);
+	const uint32_t full = top - pp_load_relaxed(&list->full.bottom);
+
+	return (uint64_t)full * list->batch +
+	       pp_load_relaxed(&pp_load_relaxed(&list->partial)->count);
 }
 
 uint64_t
@@ -302,10 +288,19 @@ stack_init(struct pcp_stack *stack, struct pcp_magazine **slots, uint32_t n)
 	return slots + n;
 }
 
+void *
+pcp_meta_alloc(const struct pp_zone *zone, size_t size)
+{
+	const int node = pp_zone_node(zone);
+
+	return rte_zmalloc_socket(
+		"pcp_cache", size, RTE_CACHE_LINE_SIZE, node == PP_NODE_ANY ? SOCKET_ID_ANY : node);
+}
+
 struct pcp_depot *
 pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 {
-	struct pcp_depot *depot = rte_zmalloc("pcp_depot", sizeof(*depot), RTE_CACHE_LINE_SIZE);
+	struct pcp_depot *depot = pcp_meta_alloc(zone, sizeof(*depot));
 	size_t size = sizeof(struct pcp_memory), slots = 0;
 
 	if (depot == NULL)
@@ -320,9 +315,8 @@ pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 		size += n_magazines(depot, order) * pcp_magazine_size(list->batch);
 		slots += 2 * n_slots(depot, order);
 	}
-	depot->magazines = rte_malloc("pcp_magazines", size, RTE_CACHE_LINE_SIZE);
-	depot->slots =
-		rte_malloc("pcp_slots", slots * sizeof(depot->slots[0]), RTE_CACHE_LINE_SIZE);
+	depot->magazines = pcp_meta_alloc(zone, size);
+	depot->slots = pcp_meta_alloc(zone, slots * sizeof(depot->slots[0]));
 	if (depot->magazines == NULL || depot->slots == NULL)
 		goto no_memory;
 

@@ -5,21 +5,13 @@
 
 #include "pcp_internal.h"
 
-/* Blocks in an lcore's magazines of one order. */
-static uint64_t
-list_blocks(const struct pcp_list *list)
-{
-	return pcp_count(list) + pp_load_relaxed(&list->parked) +
-	       pp_load_relaxed(&list->previous_count);
-}
-
 static uint64_t
 cached_pages(const struct pcp *pcp)
 {
 	uint64_t pages = 0;
 
 	for (unsigned int order = 0; order < PCP_ORDERS; order++)
-		pages += list_blocks(&pcp->list[order]) << order;
+		pages += pcp_list_blocks(&pcp->list[order]) << order;
 	return pages;
 }
 
@@ -33,9 +25,7 @@ add_order(const struct pcp *pcp, unsigned int order, struct pcp_stats *stats)
 	const uint64_t zone_allocs = pp_load_relaxed(&counts->zone_allocs);
 	const uint64_t zone_frees = pp_load_relaxed(&counts->zone_frees);
 
-	/* Blocks that came into the magazines, and are neither there nor gone otherwise. */
-	const uint64_t in_use =
-		pp_load_relaxed(&counts->in) - pp_load_relaxed(&counts->out) - list_blocks(list);
+	const uint64_t in_use = pcp_held(pcp, order);
 
 	stats->frees += allocs - in_use + zone_frees;
 	stats->in_use_pages += (in_use + zone_allocs - zone_frees) << order;

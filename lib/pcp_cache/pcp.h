@@ -20,7 +20,7 @@
  *
  * Threads: a struct pcp is its lcore's alone; everything else may be called by any thread. Inside a
  * section nothing may block. Allocation calls return NULL, or -ENOMEM, only when every page of the
- * zone is in use, in the hands of an lcore inside a section or call, or below the watermark. Orders
+ * zone is in use, or in the hands of an lcore inside a section or call. Orders
  * go up to PCP_MAX_ORDER; larger blocks come from the zone.
  */
 
@@ -30,6 +30,7 @@
 
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
+#include <rte_debug.h>
 #include <rte_lcore.h>
 
 #include <pagepool.h>
@@ -81,10 +82,11 @@ enum pcp_attention {
 
 /* In blocks of the order. */
 struct pcp_order_stats {
-	uint64_t allocs; /* folded out of the state word */
-	uint64_t in,
-		out; /* moved into and out of the magazines, by exchange, refill, flush, theft */
-	uint64_t zone_allocs, zone_frees; /* past the magazines */
+	uint64_t allocs;      /* folded out of the state word */
+	uint64_t in;          /* moved into the magazines, by exchange or refill */
+	uint64_t out;         /* moved out of them, by exchange, flush or theft */
+	uint64_t zone_allocs; /* past the magazines */
+	uint64_t zone_frees;
 };
 
 struct pcp_cache;
@@ -101,9 +103,11 @@ struct pcp {
 	struct pcp_list list[PCP_MAX_ORDER + 1];
 	struct pp_lock lock; /* PCP_MODE_SPIN only */
 	uint32_t locked;     /* the section holds `lock` */
-	uint32_t moving; /* lists are being exchanged or flushed: not to be trusted after a kill */
+	uint32_t moving; /* order + 1 whose magazines change places: not to be trusted after a kill
+			  */
 	struct pcp_memory *magazines; /* of those that this cache brought along, ever */
 	struct pcp_order_stats stats[PCP_MAX_ORDER + 1];
+	uint64_t held; /* blocks of the order `moving` that were out of the magazines before */
 	/* From handlers that interrupted another call: calls, and blocks past the cache. Atomic. */
 	uint64_t reentered, reentered_allocs, reentered_frees;
 	uint64_t reentered_pages; /* allocated less freed */
@@ -158,10 +162,11 @@ uint64_t pcp_cache_drain(struct pcp_cache *cache);
 uint64_t pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages);
 
 /*
- * Give up the caller's lcore's cache, before its thread ends: -EBUSY inside a section, -ENOENT
- * without an lcore id. rte_thread_unregister() does it for threads that do not.
+ * Give the pages of the caller's lcore's cache to the depot, say before its thread rests: -EBUSY
+ * inside a section, -ENOENT without an lcore id, -EAGAIN when a reclaim has the cache right now.
+ * rte_thread_unregister() does it for threads that do not.
  */
-int pcp_cache_offline(struct pcp_cache *cache);
+int pcp_cache_drain_local(struct pcp_cache *cache);
 
 /* In blocks, whatever their order, but for those named pages. */
 struct pcp_stats {
@@ -213,7 +218,8 @@ bool pcp_adopt(struct pcp *pcp);
 
 /*
  * Past every lcore cache, from the depot's magazines or the zone: for threads without an lcore id,
- * and for callers that have a cache of their own. All n blocks or -ENOMEM; free never fails.
+ * and for callers that have a cache of their own. Any order of the zone. All n blocks, or -ENOMEM
+ * (-EINVAL: no such order); free never fails.
  */
 int pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n);
 void pcp_depot_free_bulk(
@@ -299,6 +305,7 @@ pcp_copy(void **to, void *const *from, uint32_t n)
 static __rte_always_inline void *
 pcp_alloc_pages_nested(struct pcp *pcp, unsigned int order)
 {
+	RTE_ASSERT(order <= PCP_MAX_ORDER);
 	struct pcp_list *list = &pcp->list[order];
 	const uint64_t state = pp_load_relaxed(&list->state);
 	const uint32_t count = state & PCP_STATE_COUNT;
@@ -313,6 +320,7 @@ pcp_alloc_pages_nested(struct pcp *pcp, unsigned int order)
 static __rte_always_inline void
 pcp_free_pages_nested(struct pcp *pcp, void *page, unsigned int order)
 {
+	RTE_ASSERT(order <= PCP_MAX_ORDER);
 	struct pcp_list *list = &pcp->list[order];
 	const uint64_t state = pp_load_relaxed(&list->state);
 	const uint32_t count = state & PCP_STATE_COUNT;
@@ -348,6 +356,7 @@ pcp_close(struct pcp *pcp)
 static __rte_always_inline void *
 pcp_alloc_pages(struct pcp *pcp, unsigned int order)
 {
+	RTE_ASSERT(order <= PCP_MAX_ORDER);
 	struct pcp_list *list = &pcp->list[order];
 	uint32_t interrupted;
 
@@ -370,6 +379,7 @@ pcp_alloc_pages(struct pcp *pcp, unsigned int order)
 static __rte_always_inline void
 pcp_free_pages(struct pcp *pcp, void *page, unsigned int order)
 {
+	RTE_ASSERT(order <= PCP_MAX_ORDER);
 	struct pcp_list *list = &pcp->list[order];
 	uint32_t interrupted;
 
@@ -389,7 +399,7 @@ pcp_free_pages(struct pcp *pcp, void *page, unsigned int order)
 	pcp_close(pcp);
 }
 
-/* n order-0 pages or none: 0 or -ENOMEM. */
+/* n order-0 pages or none: 0 or -ENOMEM; -EBUSY in a handler that should have used its own call. */
 static __rte_always_inline int
 pcp_alloc_bulk(struct pcp *pcp, void **pages, uint32_t n)
 {

@@ -56,8 +56,7 @@ struct pcp_memory {
 /* What the caches of a zone share. */
 struct pcp_depot {
 	struct pp_lock lock;
-	uint32_t in_transit; /* magazines whose pages are on their way to the zone */
-	uint64_t arrivals;   /* of free pages, from caches in the depot, or from it in the zone */
+	uint64_t arrivals; /* of free pages, from caches in the depot, or from it in the zone */
 	struct pcp_depot_list list[PCP_ORDERS];
 	uint64_t exchanges;
 
@@ -77,7 +76,6 @@ struct pcp_depot {
 	uint64_t backoff_cycles;
 	struct pcp_memory *magazines; /* of those the depot was born with */
 	struct pcp_magazine **slots;  /* of all stacks */
-	void *lcore_callback;
 };
 
 /* ---- lists: only by who owns or has claimed the cache ---- */
@@ -86,6 +84,24 @@ static inline uint32_t
 pcp_count(const struct pcp_list *list)
 {
 	return pp_load_relaxed(&list->state) & PCP_STATE_COUNT;
+}
+
+/* Blocks in an lcore's magazines of one order. */
+static inline uint64_t
+pcp_list_blocks(const struct pcp_list *list)
+{
+	return pcp_count(list) + pp_load_relaxed(&list->parked) +
+	       pp_load_relaxed(&list->previous_count);
+}
+
+/* Blocks that came into the magazines, and are neither there nor gone otherwise. */
+static inline uint64_t
+pcp_held(const struct pcp *pcp, unsigned int order)
+{
+	const struct pcp_order_stats *stats = &pcp->stats[order];
+
+	return pp_load_relaxed(&stats->in) - pp_load_relaxed(&stats->out) -
+	       pcp_list_blocks(&pcp->list[order]);
 }
 
 /* Keeps the allocation count. */
@@ -140,6 +156,9 @@ pcp_prefetch_magazine(const struct pcp_magazine *magazine, uint32_t count, bool 
 	}
 }
 
+/* Zeroed memory on the zone's node, or NULL. */
+void *pcp_meta_alloc(const struct pp_zone *zone, size_t size);
+
 /* ---- depot.c; takes the depot's lock ---- */
 
 struct pcp_depot *pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config);
@@ -166,14 +185,8 @@ uint32_t pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const 
 /* Give whole magazines to the zone until at most `keep` blocks are left. Returns blocks moved. */
 uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep);
 
-/*
- * Whoever finds depot and zone dry, and then no cache with pages, may have missed some that moved
- * in between. `arrivals` as it was before: true when there have been any since, or will be.
- */
-bool pcp_depot_has_moved(const struct pcp_depot *depot, uint64_t arrivals);
-
-/* A process died that may have had magazines in transit: nobody shall wait for them. */
-void pcp_depot_forget_transit(struct pcp_depot *depot);
+/* Blocks of an order in the depot, without its lock: a hint. */
+uint64_t pcp_depot_hint(const struct pcp_depot *depot, unsigned int order);
 
 /* Pages in the depot, all orders. */
 uint64_t pcp_depot_pages(struct pcp_depot *depot);
@@ -184,6 +197,13 @@ uint64_t pcp_depot_pages(struct pcp_depot *depot);
 uint64_t pcp_flush(struct pcp *pcp);
 
 /* ---- process.c ---- */
+
+/* What a process needs before its lcores use the caches: once per process. False: no memory. */
+bool pcp_process_joins(struct pcp_cache *cache);
+void pcp_process_leaves(struct pcp_cache *cache);
+
+/* Killed in the middle of an exchange: what the lists name may be elsewhere by now. */
+void pcp_drop_lists(struct pcp *pcp);
 
 /*
  * Under the reclaim lock, for a cache whose process has died: nobody owns it any more, and what its
@@ -212,6 +232,11 @@ bool pcp_reclaim(struct pcp_cache *cache, const struct pcp *self);
 
 /* One round over all caches but `self`. Returns blocks moved to the depot. */
 uint64_t pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self);
+
+/* ---- cache.c ---- */
+
+/* An lcore of this process will not come back: its section ends, and its pages go to the depot. */
+void pcp_lcore_leaves(unsigned int lcore_id, void *cache);
 
 /* ---- membarrier.c ---- */
 

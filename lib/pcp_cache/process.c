@@ -1,26 +1,102 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Caches of processes that were killed, and whoever comes after them on the same lcore. */
+/* Processes that share the caches of a zone: joining, and being killed. */
+
+#include <stdlib.h>
+#include <sys/queue.h>
 
 #include "pcp_internal.h"
 
-/*
- * Killed while magazines changed places: the lists may name one that is elsewhere by now. Whatever
- * they held and did not give away is lost; the counts say so, as nothing else has it.
- */
-static void
-drop_lists(struct pcp *pcp)
+/* ---- what each process has of its own ---- */
+
+struct membership {
+	LIST_ENTRY(membership) link;
+	struct pcp_cache *cache;
+	void *lcore_callback;
+};
+
+static LIST_HEAD(, membership) memberships = LIST_HEAD_INITIALIZER(memberships);
+static struct pp_lock memberships_lock;
+
+static struct membership *
+find_membership(const struct pcp_cache *cache)
+{
+	struct membership *membership;
+
+	LIST_FOREACH (membership, &memberships, link)
+		if (membership->cache == cache)
+			break;
+	return membership;
+}
+
+static bool
+join(struct pcp_cache *cache)
+{
+	struct membership *membership = malloc(sizeof(*membership));
+
+	if (membership == NULL)
+		return false;
+	membership->cache = cache;
+	membership->lcore_callback =
+		rte_lcore_callback_register("pcp_cache", NULL, pcp_lcore_leaves, cache);
+	if (membership->lcore_callback == NULL) {
+		free(membership);
+		return false;
+	}
+	LIST_INSERT_HEAD(&memberships, membership, link);
+	return true;
+}
+
+bool
+pcp_process_joins(struct pcp_cache *cache)
+{
+	/* Else this process may not claim: its membarriers fail, and it asks. */
+	pcp_membarrier_register();
+	pp_lock(&memberships_lock);
+	const bool joined = find_membership(cache) != NULL || join(cache);
+
+	pp_unlock(&memberships_lock);
+	return joined;
+}
+
+void
+pcp_process_leaves(struct pcp_cache *cache)
+{
+	pp_lock(&memberships_lock);
+	struct membership *membership = find_membership(cache);
+
+	if (membership != NULL)
+		LIST_REMOVE(membership, link);
+	pp_unlock(&memberships_lock);
+	if (membership == NULL)
+		return;
+	/* Calls pcp_lcore_leaves() for every lcore that EAL knows. */
+	rte_lcore_callback_unregister(membership->lcore_callback);
+	free(membership);
+}
+
+/* ---- those that were killed ---- */
+
+void
+pcp_drop_lists(struct pcp *pcp)
 {
 	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
+		struct pcp_order_stats *stats = &pcp->stats[order];
 		struct pcp_list *list = &pcp->list[order];
-		const uint64_t blocks = pcp_count(list) + list->parked + list->previous_count;
 
-		pp_store_relaxed(&pcp->stats[order].out, pcp->stats[order].out + blocks);
+		/* The counts say that nothing but what the callers held has come out. */
+		if (pcp->moving == order + 1)
+			pp_store_relaxed(&stats->in, pcp->held + stats->out);
+		else
+			pp_store_relaxed(&stats->out, stats->out + pcp_list_blocks(list));
 		list->loaded = NULL;
 		list->previous = NULL;
+		list->capacity = 0;
 		pcp_set_count(list, 0);
 		pp_store_relaxed(&list->previous_count, 0);
 		pp_store_relaxed(&list->parked, 0);
 	}
+	pcp->moving = 0;
+	pp_fetch_or(&pcp->attention, PCP_ATTENTION_OFFLINE);
 }
 
 uint64_t
@@ -33,16 +109,14 @@ pcp_bury(struct pcp *pcp)
 	PCP_LOG(NOTICE, "%s: process %u died and left the cache of lcore %u%s",
 		pp_zone_name(depot->zone), pcp->owner_pid, (unsigned int)(pcp - pcp->cache->pcp),
 		pcp->moving ? ", in the middle of an exchange" : "");
-	/* If it died under the locks of depot or zone, they are inherited and repaired now. */
-	pcp_depot_forget_transit(depot);
+	/* If it died under the zone's lock, that is inherited, and the zone repaired, now. */
 	pp_zone_get_stats(depot->zone, &stats);
 	if (pcp->moving)
-		drop_lists(pcp);
+		pcp_drop_lists(pcp);
 	else
 		moved = pcp_flush(pcp);
 	for (unsigned int order = 0; order < PCP_ORDERS; order++)
 		pcp->list[order].capacity = 0;
-	pcp->moving = 0;
 	pcp->locked = 0;
 	pp_unlock(&pcp->lock);
 	pp_store_relaxed(&pcp->nest, 0);
@@ -54,6 +128,17 @@ pcp_bury(struct pcp *pcp)
 	return moved;
 }
 
+static void
+log_conflict(const struct pcp *pcp, uint32_t owner)
+{
+	static uint32_t told;
+
+	if (pp_exchange(&told, 1) == 0)
+		PCP_LOG(ERR, "%s: lcore %u belongs to process %u, too; give each its own with -l",
+			pp_zone_name(pcp->cache->depot->zone),
+			(unsigned int)(pcp - pcp->cache->pcp), owner);
+}
+
 bool
 pcp_adopt(struct pcp *pcp)
 {
@@ -63,8 +148,7 @@ pcp_adopt(struct pcp *pcp)
 	if (owner == 0 || owner == pp_self)
 		return true;
 	if (!pp_process_is_dead(owner)) {
-		PCP_LOG(ERR, "%s: lcore %u belongs to process %u, too; give each its own with -l",
-			pp_zone_name(depot->zone), (unsigned int)(pcp - pcp->cache->pcp), owner);
+		log_conflict(pcp, owner);
 		return false;
 	}
 	pp_lock(&depot->reclaim_lock);

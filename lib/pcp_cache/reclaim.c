@@ -91,8 +91,11 @@ take_by_lock(struct pcp_cache *cache, const struct pcp *self)
 			continue;
 		if (is_orphan(pcp)) {
 			moved += pcp_bury(pcp);
-		} else if (pp_trylock(&pcp->lock)) {
-			moved += pcp_flush(pcp);
+		} else if (pp_trylock(&pcp->lock) || pp_lock_inherit(&pcp->lock)) {
+			if (pcp->moving) /* whoever held the lock was killed */
+				pcp_drop_lists(pcp);
+			else
+				moved += pcp_flush(pcp);
 			pp_unlock(&pcp->lock);
 		} else {
 			ask_to_drain(pcp);
@@ -123,13 +126,19 @@ is_taken(const struct pcp *pcp)
 	return false;
 }
 
+static void
+back_off(struct pcp_depot *depot)
+{
+	pp_store_relaxed(&depot->backoff_until, rte_rdtsc() + depot->backoff_cycles);
+}
+
 static uint64_t
 take_by_claim(struct pcp_cache *cache, const struct pcp *self)
 {
 	struct pcp_depot *depot = cache->depot;
 	struct pcp *candidate[RTE_MAX_LCORE];
-	const bool backoff = rte_rdtsc() < depot->backoff_until;
-	unsigned int n = 0;
+	const bool backoff = rte_rdtsc() < pp_load_relaxed(&depot->backoff_until);
+	unsigned int n = 0, foreign = 0;
 	uint64_t moved = 0;
 
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
@@ -143,11 +152,13 @@ take_by_claim(struct pcp_cache *cache, const struct pcp *self)
 			continue;
 		}
 		ask_to_drain(pcp);
-		/* Membarriers do not reach other processes. */
-		if (pcp->owner_pid == pp_self &&
-			(prospect == IDLE || (prospect == IN_CALL && !backoff)))
+		if (pcp->owner_pid != pp_self)
+			foreign++; /* membarriers do not reach it */
+		else if (prospect == IDLE || (prospect == IN_CALL && !backoff))
 			candidate[n++] = pcp;
 	}
+	if (moved == 0 && n == 0 && foreign > 0)
+		back_off(depot);
 	if (n == 0)
 		return moved;
 
@@ -155,7 +166,7 @@ take_by_claim(struct pcp_cache *cache, const struct pcp *self)
 		pp_fetch_or(&candidate[i]->attention, PCP_ATTENTION_CLAIMED);
 	const bool ordered = pcp_membarrier();
 
-	depot->membarriers++;
+	depot->membarriers += ordered;
 	for (unsigned int i = 0; i < n; i++) {
 		struct pcp *pcp = candidate[i];
 
@@ -167,7 +178,7 @@ take_by_claim(struct pcp_cache *cache, const struct pcp *self)
 		}
 	}
 	if (moved == 0)
-		pp_store_relaxed(&depot->backoff_until, rte_rdtsc() + depot->backoff_cycles);
+		back_off(depot);
 	return moved;
 }
 
@@ -198,33 +209,37 @@ pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self)
 	return moved;
 }
 
+/* Is a round worth its price, for this cache? */
+static bool
+is_worth_a_round(const struct pcp *pcp, bool backoff)
+{
+	const bool asked = pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN;
+	const enum prospect prospect = look(pcp);
+
+	/* Of another process: it can be asked once, and buried when that is dead. */
+	if (prospect != NOTHING && pp_load_relaxed(&pcp->owner_pid) != pp_self)
+		return !asked || (!backoff && is_orphan(pcp));
+	switch (prospect) {
+	case IDLE:
+		return true;
+	case IN_CALL:
+		return !backoff;
+	case IN_SECTION:
+		return !asked;
+	case NOTHING:
+		break;
+	}
+	return false;
+}
+
 static bool
 anything_to_get(const struct pcp_cache *cache, const struct pcp *self)
 {
 	const bool backoff = rte_rdtsc() < pp_load_relaxed(&cache->depot->backoff_until);
 
-	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
-		const struct pcp *pcp = &cache->pcp[i];
-
-		if (pcp == self)
-			continue;
-		if (!backoff && is_orphan(pcp))
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		if (&cache->pcp[i] != self && is_worth_a_round(&cache->pcp[i], backoff))
 			return true;
-		switch (look(pcp)) {
-		case IDLE:
-			return true;
-		case IN_CALL:
-			if (!backoff)
-				return true;
-			break;
-		case IN_SECTION:
-			if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN))
-				return true;
-			break;
-		case NOTHING:
-			break;
-		}
-	}
 	return false;
 }
 

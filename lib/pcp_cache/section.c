@@ -3,8 +3,6 @@
 
 #include <sched.h>
 
-#include <rte_malloc.h>
-
 #include "pcp_internal.h"
 
 /* A claim lasts for the copy of a few hundred pointers, unless its holder is descheduled. */
@@ -18,7 +16,7 @@ bring_magazines(struct pcp *pcp)
 
 	for (unsigned int order = 0; order <= depot->config.max_order; order++)
 		size += 2 * pcp_magazine_size(depot->list[order].batch);
-	struct pcp_memory *block = rte_malloc("pcp_magazines", size, RTE_CACHE_LINE_SIZE);
+	struct pcp_memory *block = pcp_meta_alloc(depot->zone, size);
 
 	if (block == NULL)
 		return false;
@@ -42,7 +40,8 @@ void
 pcp_online(struct pcp *pcp)
 {
 	/* Those of a former owner may still be there. */
-	if (pcp->list[0].loaded == NULL && !bring_magazines(pcp))
+	if (!pcp_process_joins(pcp->cache) ||
+		(pcp->list[0].loaded == NULL && !bring_magazines(pcp)))
 		return;
 	pcp->owner_pid = pp_self;
 	if (pcp->cache->depot->config.mode != PCP_MODE_SPIN)
@@ -75,8 +74,15 @@ flush_if_asked(struct pcp *pcp)
 static bool
 lock_lists(struct pcp *pcp)
 {
-	if (!pp_trylock(&pcp->lock))
-		return false;
+	if (!pp_trylock(&pcp->lock)) {
+		if (!pp_lock_inherit(&pcp->lock))
+			return false;
+		if (pcp->moving) {
+			pcp_drop_lists(pcp);
+			pp_unlock(&pcp->lock);
+			return false;
+		}
+	}
 	pcp_unpark(pcp);
 	return true;
 }

@@ -7,6 +7,22 @@
 
 #include "pcp_internal.h"
 
+/* How often one call tries before it fails although pages seem to be about. */
+#define TRIES_MAX 64
+
+/* What one call has seen of the depot, and how often it has tried. */
+struct attempt {
+	uint64_t arrivals;
+	uint32_t tries;
+};
+
+static void
+attempt_begins(struct attempt *attempt, const struct pcp_depot *depot)
+{
+	attempt->arrivals = pp_load_acquire(&depot->arrivals);
+	attempt->tries++;
+}
+
 /* ---- exchanges: by who owns or has claimed the cache ---- */
 
 /*
@@ -32,12 +48,14 @@ fold_allocs(struct pcp *pcp, unsigned int order)
 
 /*
  * Between these two a kill leaves lists that nobody can trust: a magazine may be in neither place,
- * or its pages in both.
+ * or its pages in both. What the callers of this lcore hold does not change meanwhile.
  */
 static void
-begin_move(struct pcp *pcp)
+begin_move(struct pcp *pcp, unsigned int order)
 {
-	pp_store_relaxed(&pcp->moving, 1);
+	pcp->held = pcp_held(pcp, order);
+	pp_compiler_barrier();
+	pp_store_relaxed(&pcp->moving, order + 1);
 	pp_compiler_barrier();
 }
 
@@ -60,7 +78,7 @@ swap_magazines(struct pcp_list *list, uint32_t loaded_count, uint32_t previous_c
 }
 
 static bool
-move_in(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
+move_in(struct pcp *pcp, unsigned int order, struct attempt *attempt)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
 	struct pcp_list *list = &pcp->list[order];
@@ -70,7 +88,7 @@ move_in(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
 		swap_magazines(list, list->previous_count, 0);
 		return true;
 	}
-	*arrivals = pp_load_acquire(&depot->arrivals);
+	attempt_begins(attempt, depot);
 	struct pcp_magazine *full = pcp_depot_take_full(depot, order, list->loaded);
 
 	if (full != NULL) {
@@ -93,13 +111,13 @@ move_in(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
 
 /*
  * Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry;
- * `arrivals` as it was before.
+ * `attempt` begins here.
  */
 static bool
-refill(struct pcp *pcp, unsigned int order, uint64_t *arrivals)
+refill(struct pcp *pcp, unsigned int order, struct attempt *attempt)
 {
-	begin_move(pcp);
-	const bool any = move_in(pcp, order, arrivals);
+	begin_move(pcp, order);
+	const bool any = move_in(pcp, order, attempt);
 
 	end_move(pcp);
 	return any;
@@ -134,7 +152,7 @@ move_out(struct pcp *pcp, unsigned int order)
 static void
 make_room(struct pcp *pcp, unsigned int order)
 {
-	begin_move(pcp);
+	begin_move(pcp, order);
 	move_out(pcp, order);
 	end_move(pcp);
 }
@@ -158,7 +176,7 @@ flush_list(struct pcp *pcp, unsigned int order)
 
 	if (loaded + previous == 0)
 		return 0;
-	begin_move(pcp);
+	begin_move(pcp, order);
 	fold_allocs(pcp, order);
 	add(&pcp->stats[order].out, loaded + previous);
 	flush_magazine(depot, order, list->previous, previous);
@@ -207,25 +225,34 @@ flush_parked(struct pcp *pcp)
 	       pcp_flush(pcp) > 0;
 }
 
-/* Nothing left here, since `arrivals` at least: is it worth while to try again? */
+/*
+ * Nothing left here, since the attempt began at least: is it worth while to try again? Who finds
+ * depot and zone dry, and then no cache with pages, may have missed some that moved in between.
+ */
 static bool
-reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order, uint64_t arrivals)
+reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order, const struct attempt *attempt)
 {
+	if (attempt->tries >= TRIES_MAX)
+		return false;
 	return flush_parked(pcp) || drain_other_orders(cache->depot, pcp, order) > 0 ||
-	       pcp_reclaim(cache, pcp) || pcp_depot_has_moved(cache->depot, arrivals);
+	       pcp_reclaim(cache, pcp) ||
+	       pp_load_acquire(&cache->depot->arrivals) != attempt->arrivals;
 }
 
-/* As many of n blocks as zone and depot have between them, zone first. */
-static uint32_t
-zone_alloc(
-	struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n, uint64_t *arrivals)
+/*
+ * A request that cannot succeed takes nothing, or others would find the pool empty while it
+ * collects. Only asked when depot and zone have less, for it looks at every cache.
+ */
+static bool
+is_hopeless(struct pcp_cache *cache, unsigned int order, uint32_t n)
 {
-	*arrivals = pp_load_acquire(&depot->arrivals);
-	uint32_t done = pp_zone_alloc_bulk(depot->zone, order, pages, n, PP_ALLOC_REFILL);
+	const struct pcp_depot *depot = cache->depot;
+	const uint64_t pages = (uint64_t)n << order;
+	uint64_t near = pp_zone_free_pages(depot->zone);
 
-	if (unlikely(done < n) && order <= depot->config.max_order)
-		done += pcp_depot_take(depot, order, pages + done, n - done);
-	return done;
+	if (order <= depot->config.max_order)
+		near += pcp_depot_hint(depot, order) << order;
+	return pages > near && pages > pcp_cache_free_pages(cache);
 }
 
 static int
@@ -236,19 +263,38 @@ failed(struct pcp_depot *depot)
 	return -ENOMEM;
 }
 
+/* As many of n blocks as zone and depot have between them, zone first. */
+static uint32_t
+zone_alloc(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n,
+	struct attempt *attempt)
+{
+	attempt_begins(attempt, depot);
+	uint32_t done = pp_zone_alloc_bulk(depot->zone, order, pages, n, PP_ALLOC_REFILL);
+
+	if (unlikely(done < n) && order <= depot->config.max_order)
+		done += pcp_depot_take(depot, order, pages + done, n - done);
+	return done;
+}
+
 int
 pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
-	uint64_t arrivals = 0;
+	struct attempt attempt = {0};
 	uint32_t done = 0;
 
+	if (unlikely(order > pp_zone_max_order(depot->zone))) {
+		rte_errno = EINVAL;
+		return -EINVAL;
+	}
+	if (unlikely(is_hopeless(cache, order, n)))
+		return failed(depot);
 	if (order <= depot->config.max_order)
 		done = pcp_depot_take(depot, order, pages, n);
 	do {
 		if (done < n)
-			done += zone_alloc(depot, order, pages + done, n - done, &arrivals);
-	} while (unlikely(done < n) && reclaim(cache, NULL, order, arrivals));
+			done += zone_alloc(depot, order, pages + done, n - done, &attempt);
+	} while (unlikely(done < n) && reclaim(cache, NULL, order, &attempt));
 
 	if (unlikely(done < n)) {
 		pp_zone_free_bulk(depot->zone, order, pages, done);
@@ -300,6 +346,8 @@ pcp_handler_alloc(struct pcp_cache *cache, unsigned int order)
 	if (page != NULL) {
 		pp_fetch_add(&depot->handler_allocs, 1);
 		pp_fetch_add(&depot->alloc_pages, UINT64_C(1) << order);
+	} else {
+		pp_fetch_add(&depot->failed, 1);
 	}
 	return page;
 }
@@ -311,7 +359,10 @@ pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order)
 
 	pp_fetch_add(&depot->handler_frees, 1);
 	pp_fetch_add(&depot->free_pages, UINT64_C(1) << order);
-	pp_zone_free(depot->zone, page, order, PP_ALLOC_TRYLOCK);
+	if (pp_zone_free(depot->zone, page, order, PP_ALLOC_TRYLOCK) != 0) {
+		pp_fetch_add(&depot->handler_frees, -UINT64_C(1));
+		pp_fetch_add(&depot->free_pages, -(UINT64_C(1) << order));
+	}
 }
 
 /* ---- calls whose owner may use the lists, or must keep off them (capacity 0) ---- */
@@ -320,12 +371,14 @@ static int
 zone_alloc_all(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
-	uint64_t arrivals;
+	struct attempt attempt = {0};
 	uint32_t done = 0;
 
+	if (unlikely(is_hopeless(pcp->cache, order, n)))
+		return failed(depot);
 	do
-		done += zone_alloc(depot, order, pages + done, n - done, &arrivals);
-	while (unlikely(done < n) && reclaim(pcp->cache, pcp, order, arrivals));
+		done += zone_alloc(depot, order, pages + done, n - done, &attempt);
+	while (unlikely(done < n) && reclaim(pcp->cache, pcp, order, &attempt));
 
 	if (unlikely(done < n)) {
 		pp_zone_free_bulk(depot->zone, order, pages, done);
@@ -339,7 +392,9 @@ static void
 zone_free_all(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
 	add(&pcp->stats[order].zone_frees, n);
-	pp_zone_free_bulk(pcp->cache->depot->zone, order, pages, n);
+	const uint32_t done = pp_zone_free_bulk(pcp->cache->depot->zone, order, pages, n);
+
+	add(&pcp->stats[order].zone_frees, -(uint64_t)(n - done)); /* refused: not of this zone */
 }
 
 static void
@@ -366,16 +421,20 @@ static int
 list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[order];
-	uint64_t arrivals = 0;
+	struct attempt attempt = {0};
 	uint32_t done = 0;
 
+	/* More than the lists and one refill have. */
+	if (unlikely(n > pcp_count(list) + list->previous_count + list->capacity) &&
+		is_hopeless(pcp->cache, order, n))
+		return failed(pcp->cache->depot);
 	while (done < n) {
 		const uint32_t count = pcp_count(list);
 		const uint32_t k = RTE_MIN(n - done, count);
 
 		if (k == 0) {
-			if (likely(refill(pcp, order, &arrivals)) ||
-				reclaim(pcp->cache, pcp, order, arrivals))
+			if (likely(refill(pcp, order, &attempt)) ||
+				reclaim(pcp->cache, pcp, order, &attempt))
 				continue;
 			break;
 		}
@@ -437,7 +496,7 @@ reentered(struct pcp *pcp, uint32_t interrupted)
 {
 	if (likely(interrupted == 0))
 		return false;
-	if (pcp->owner_pid != pp_self && pcp_adopt(pcp)) {
+	if (pcp->owner_pid != 0 && pcp->owner_pid != pp_self && pcp_adopt(pcp)) {
 		pp_store_relaxed(&pcp->busy, 1);
 		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
 		return false;
@@ -456,6 +515,7 @@ reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 	if (done < n) {
 		for (uint32_t i = 0; i < done; i++)
 			pp_zone_free(zone, pages[i], order, PP_ALLOC_TRYLOCK);
+		pp_fetch_add(&pcp->cache->depot->failed, 1);
 		return -rte_errno;
 	}
 	pp_fetch_add(&pcp->reentered_allocs, n);

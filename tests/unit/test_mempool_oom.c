@@ -77,22 +77,22 @@ static void
 ops_fail_cleanly(void **state)
 {
 	(void)state;
-	/* pool, zone, 5 for the caches; the table of runs, where there are any, and 4 for the zone
+	/* pool, zone, 6 for the caches; the table of runs, where there are any, and 4 for the zone
 	 */
-	assert_int_equal(fail_each(create_by_ops, NULL), rte_eal_has_hugepages() ? 11 : 14);
+	assert_int_equal(fail_each(create_by_ops, NULL), rte_eal_has_hugepages() ? 12 : 15);
 }
 
 static void
 page_pools_fail_cleanly(void **state)
 {
-	/* 10 without the arena's own */
+	/* 11 without the arena's own */
 	static struct {
 		struct pp_pktmbuf_config config;
 		unsigned int n_allocations;
 	} backends[] = {
-		{{.backend = PP_BACKEND_MEMZONE}, 12},
-		{{.backend = PP_BACKEND_MEMFD}, 17},
-		{{.backend = PP_BACKEND_ANON}, 16},
+		{{.backend = PP_BACKEND_MEMZONE}, 13},
+		{{.backend = PP_BACKEND_MEMFD}, 18},
+		{{.backend = PP_BACKEND_ANON}, 17},
 	};
 
 	(void)state;

@@ -195,12 +195,12 @@ sections_nest(void **state)
 		pcp_free_nested(pcp, page);
 		pcp_bh_enable(pcp);
 		assert_int_equal(pcp->nest, 1);
-		assert_int_equal(pcp_cache_offline(cache), -EBUSY);
+		assert_int_equal(pcp_cache_drain_local(cache), -EBUSY);
 		page = pcp_alloc_nested(pcp);
 		pcp_free_nested(pcp, page);
 		pcp_bh_enable(pcp);
 		assert_int_equal(pcp->nest, 0);
-		assert_int_equal(pcp_cache_offline(cache), 0);
+		assert_int_equal(pcp_cache_drain_local(cache), 0);
 		pcp_unit_close();
 	}
 }

@@ -176,11 +176,11 @@ offline_gives_up_the_callers_pages(void **state)
 	(void)state;
 	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_NONE; mode++) {
 		pcp_unit_open(SOME, (struct pcp_config){.mode = mode, .batch = BATCH});
-		assert_int_equal(pcp_cache_offline(cache), 0); /* not online yet */
+		assert_int_equal(pcp_cache_drain_local(cache), 0); /* not online yet */
 		void *page = pcp_alloc(handle(0));
 
 		assert_true(pcp_unit_stats().cached_pages > 0);
-		assert_int_equal(pcp_cache_offline(cache), 0);
+		assert_int_equal(pcp_cache_drain_local(cache), 0);
 		assert_int_equal(pcp_unit_stats().cached_pages, 0);
 		assert_balance(1, 1);
 		/* and it comes back by being used */

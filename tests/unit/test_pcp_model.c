@@ -112,6 +112,9 @@ check_failure(unsigned int order)
 		return;
 	if (order == 0)
 		assert_int_equal(used_pages, total);
+	/* Not enough pages anywhere: then nothing was moved for it. */
+	if (used_pages + (1u << order) > total)
+		return;
 	assert_int_equal(pcp_unit_stats().depot_pages + pcp_unit_stats().cached_pages, 0);
 	for (unsigned int i = order; i <= 9; i++)
 		assert_int_equal(zone_stats.free_blocks[i], 0);
@@ -219,7 +222,7 @@ do_control(void)
 		assert_true(pcp_unit_stats().depot_pages <= mark);
 		break;
 	case 2: /* lcore 0 is this thread's own */
-		assert_int_equal(pcp_cache_offline(cache), nest[0] > 0 ? -EBUSY : 0);
+		assert_int_equal(pcp_cache_drain_local(cache), nest[0] > 0 ? -EBUSY : 0);
 		break;
 	case 3:
 		assert_int_equal(pp_zone_set_watermarks(zone, 0, mark, mark), 0);

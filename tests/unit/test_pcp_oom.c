@@ -29,8 +29,8 @@ every_failing_allocation_of_create_is_clean(void **state)
 		struct pcp_config config = {.max_order = order};
 
 		zone = plain_zone(SOME, 9);
-		/* caches, depot, magazines, slots, lcore callback */
-		assert_int_equal(unit_fail_each(create, destroy, &config), 5);
+		/* caches, depot, magazines, slots, membership, lcore callback */
+		assert_int_equal(unit_fail_each(create, destroy, &config), 6);
 		destroy_zone(zone);
 	}
 }
@@ -44,7 +44,7 @@ use_without_magazines(unsigned int order, bool section)
 	void *page[SOME];
 
 	for (uint32_t i = 0; i < blocks; i++) {
-		unit_fail_calls("rte_malloc", ENOMEM);
+		unit_fail_calls("rte_zmalloc_socket", ENOMEM);
 		if (section)
 			pcp_bh_disable(pcp);
 		page[i] = i % 2 == 0 && section ? pcp_alloc_pages_nested(pcp, order)

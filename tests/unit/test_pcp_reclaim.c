@@ -70,7 +70,7 @@ static void
 go_offline(void *arg)
 {
 	(void)arg;
-	assert_int_equal(pcp_cache_offline(cache), 0);
+	assert_int_equal(pcp_cache_drain_local(cache), 0);
 }
 
 static void
@@ -204,7 +204,7 @@ unregistered_takes_and_returns(void *arg)
 
 	assert_int_equal(rte_lcore_id(), LCORE_ID_ANY);
 	assert_null(pcp_this(cache));
-	assert_int_equal(pcp_cache_offline(cache), -ENOENT);
+	assert_int_equal(pcp_cache_drain_local(cache), -ENOENT);
 	for (uint32_t i = 0; i < SOME; i++)
 		assert_non_null(mine[i] = pcp_cache_alloc(cache));
 	assert_null(pcp_cache_alloc(cache));

@@ -211,6 +211,7 @@ WRAP(int, madvise, (void *addr, size_t len, int advice), (addr, len, advice), -1
 WRAP(long, mbind, (void *addr, unsigned long len, int mode, const unsigned long *mask,
 		   unsigned long max, unsigned int flags),
      (addr, len, mode, mask, max, flags), -1, true)
+WRAP(void *, malloc, (size_t size), (size), NULL, true)
 WRAP(void *, rte_zmalloc_socket, (const char *type, size_t size, unsigned int align, int socket),
      (type, size, align, socket), NULL, true)
 WRAP(void *, realloc, (void *p, size_t size), (p, size), NULL, true)
