@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include <rte_errno.h>
+#include <rte_malloc.h>
 #include <rte_mbuf.h>
 
 #include "mempool_unit.h"
@@ -142,6 +143,56 @@ chunks_of_any_length(void **state)
 	for (size_t f = 0; f < RTE_DIM(flags); f++)
 		for (size_t element = 40; element < 9000; element += element / 8)
 			populate_in_chunks(element, flags[f]);
+}
+
+/* The last two objects of a chunk may lie a page apart: that distance ends with the chunk. */
+static void
+a_chunk_may_lie_right_behind_another(void **state)
+{
+	(void)state;
+	for (size_t element = 1024; element < 2048; element += 64) {
+		char *room = mmap(
+			NULL, UNIT_MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct rte_mempool *mp = mempool_empty(
+			64, element, 0, RTE_MEMPOOL_F_NO_IOVA_CONTIG | RTE_MEMPOOL_F_NO_SPREAD);
+		const size_t object = mp->header_size + mp->elt_size + mp->trailer_size;
+		char *const first = room + 2048, *const second = room + 4096 + object;
+
+		assert_true(rte_mempool_populate_iova(mp, first, RTE_BAD_IOVA,
+				    (size_t)(second - first), NULL, NULL) > 0);
+		assert_true(
+			rte_mempool_populate_iova(mp, second, RTE_BAD_IOVA, 65536, NULL, NULL) > 0);
+		exercise(mp, mp->populated_size);
+		rte_mempool_free(mp);
+		munmap(room, UNIT_MIB);
+	}
+}
+
+/* A populate that runs out of memory gives all of it back, and may be tried again. */
+static void
+populate_again_after_it_failed(void **state)
+{
+	enum { BLOCKS = 256 };
+	static void *block[BLOCKS];
+	unsigned int n = 0;
+
+	(void)state;
+	if (rte_eal_has_hugepages())
+		unit_skip("EAL would take more hugepages rather than run out");
+	while (n < BLOCKS && (block[n] = rte_malloc(NULL, UNIT_MIB, 0)) != NULL)
+		n++;
+	/* Half of the memory, in pieces: enough to begin with. */
+	for (unsigned int i = 0; i < n; i += 2)
+		rte_free(block[i]);
+	struct rte_mempool *mp = mempool_empty(n * 700, 1024, 0, 0);
+
+	assert_true(rte_mempool_populate_default(mp) < 0);
+	assert_int_equal(mp->populated_size, 0);
+	for (unsigned int i = 1; i < n; i += 2)
+		rte_free(block[i]);
+	assert_int_equal(rte_mempool_populate_default(mp), (int)mp->size);
+	exercise(mp, mp->size);
+	rte_mempool_free(mp);
 }
 
 static void
@@ -434,6 +485,8 @@ main(int argc, char **argv)
 		TEST(under_a_mempool_cache),
 		TEST(many_objects),
 		TEST(chunks_of_any_length),
+		TEST(a_chunk_may_lie_right_behind_another),
+		TEST(populate_again_after_it_failed),
 		TEST(a_chunk_too_small_for_an_object_is_refused),
 		TEST(all_objects_can_be_visited),
 		TEST(objects_carry_their_iova),

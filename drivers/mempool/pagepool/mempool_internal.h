@@ -31,6 +31,9 @@ struct pp_mempool {
 	bool page_per_object;   /* one object per 4-KiB page, staggered */
 };
 
+/* ops.c: start anew with an empty zone, for a pool that has no objects. */
+int pp_mempool_reset(struct rte_mempool *mp);
+
 /* populate.c: two of the ops. */
 int pp_mempool_populate(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_iova_t iova,
 	size_t len, rte_mempool_populate_obj_cb_t *obj_cb, void *obj_cb_arg);

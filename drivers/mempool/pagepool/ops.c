@@ -11,11 +11,45 @@
 
 RTE_LOG_REGISTER(pp_mempool_logtype, mempool.pagepool, NOTICE);
 
+/* A zone and its caches in place of what the pool has had; that stays when there is no memory. */
+static int
+renew_zone(struct rte_mempool *mp, struct pp_mempool *pool, struct pcp_config config)
+{
+	struct pp_zone *zone = pp_zone_create(mp->name, mp->socket_id, PP_MAX_ORDER);
+
+	if (zone == NULL)
+		return -rte_errno;
+	config.pages = mp->size;
+	config.max_order = 0;
+	struct pcp_cache *cache = pcp_cache_create(zone, &config);
+
+	if (cache == NULL) {
+		pp_zone_abandon(zone);
+		return -rte_errno;
+	}
+	if (pool->zone != NULL) {
+		pcp_cache_destroy(pool->cache);
+		pp_zone_abandon(pool->zone);
+	}
+	pool->zone = zone;
+	pool->cache = cache;
+	return 0;
+}
+
+int
+pp_mempool_reset(struct rte_mempool *mp)
+{
+	struct pp_mempool *pool = mp->pool_data;
+	struct pcp_config config;
+
+	pcp_cache_get_config(pool->cache, &config);
+	return renew_zone(mp, pool, config);
+}
+
 static int
 pagepool_alloc(struct rte_mempool *mp)
 {
 	const struct pp_mempool_config *asked = mp->pool_config;
-	struct pcp_config config = asked != NULL ? asked->pcp : (struct pcp_config){0};
 	struct pp_mempool *pool =
 		rte_zmalloc_socket("pp_mempool", sizeof(*pool), RTE_CACHE_LINE_SIZE, mp->socket_id);
 
@@ -26,22 +60,14 @@ pagepool_alloc(struct rte_mempool *mp)
 	pool->layout = PP_MEMPOOL_LAYOUT;
 	pool->depot_only = mp->cache_size > 0;
 	pool->page_per_object = asked != NULL && asked->page_per_object;
-	pool->zone = pp_zone_create(mp->name, mp->socket_id, PP_MAX_ORDER);
-	if (pool->zone == NULL)
-		goto fail;
-	config.pages = mp->size;
-	config.max_order = 0;
-	pool->cache = pcp_cache_create(pool->zone, &config);
-	if (pool->cache == NULL)
-		goto fail;
+	const int rc = renew_zone(mp, pool, asked != NULL ? asked->pcp : (struct pcp_config){0});
+
+	if (rc != 0) {
+		rte_free(pool);
+		return rc;
+	}
 	mp->pool_data = pool;
 	return 0;
-
-fail:
-	if (pool->zone != NULL)
-		pp_zone_abandon(pool->zone);
-	rte_free(pool);
-	return -rte_errno;
 }
 
 static int

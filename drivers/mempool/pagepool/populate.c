@@ -71,6 +71,30 @@ record_object(
 		*run = next;
 }
 
+/* Behind the chunk may come another one, so the last run must not reach beyond its last object. */
+static void
+end_layout(struct layout *layout)
+{
+	struct pp_run *run = layout->n_runs > 0 ? new_run(layout) : NULL;
+
+	if (run == NULL)
+		return;
+	struct pp_run *before = run - 1;
+
+	if (before->count == 1 || before->stride == layout->min_stride) {
+		layout->n_runs--;
+		return;
+	}
+	before->count--;
+	*run = (struct pp_run){
+		.addr = before->addr + before->count * before->stride,
+		.stride = layout->min_stride,
+		.count = 1,
+	};
+	if (before->count == 1)
+		before->stride = layout->min_stride;
+}
+
 static int
 populate_as_dpdk(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte_iova_t iova,
 	size_t len, rte_mempool_populate_obj_cb_t *obj_cb, void *obj_cb_arg)
@@ -83,6 +107,7 @@ populate_as_dpdk(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, rte
 
 	pool->layout = PP_MEMPOOL_POPULATING;
 	rte_mempool_op_populate_helper(mp, 0, max_objs, vaddr, iova, len, record_object, &layout);
+	end_layout(&layout);
 	rc = layout.failed ? -ENOMEM : pp_zone_add_runs(pool->zone, layout.runs, layout.n_runs);
 	if (rc == 0)
 		rc = rte_mempool_op_populate_helper(
@@ -133,6 +158,13 @@ pp_mempool_populate(struct rte_mempool *mp, unsigned int max_objs, void *vaddr, 
 {
 	const struct pp_mempool *pool = mp->pool_data;
 
+	/* An earlier populate failed, and the mempool gave all of its memory back. */
+	if (mp->populated_size == 0 && pp_zone_pages(pool->zone) > 0) {
+		const int rc = pp_mempool_reset(mp);
+
+		if (rc != 0)
+			return rc;
+	}
 	return (pool->page_per_object ? populate_pages : populate_as_dpdk)(
 		mp, max_objs, vaddr, iova, len, obj_cb, obj_cb_arg);
 }
