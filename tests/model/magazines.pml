@@ -17,7 +17,7 @@
 #define BATCH 2
 #endif
 #ifndef DRAINERS
-#define DRAINERS 1 /* at once: see away */
+#define DRAINERS 0 /* at once, outside of the lock: see away */
 #endif
 #ifdef TOO_FEW
 #define MAGAZINES ((PAGES + BATCH - 1) / BATCH)
@@ -28,7 +28,7 @@
 byte loaded[CACHES], previous[CACHES];
 byte filled[BATCH + 1]; /* magazines in the depot by the pages in them, but for the partial one */
 byte partial;
-byte away; /* magazines whose pages pcp_depot_drain() gave to the zone, not yet back */
+byte away; /* magazines whose pages somebody gave to the zone, and that are not yet back */
 byte zone = PAGES, in_use;
 
 /* A magazine with `pages` for an empty one. */
@@ -115,6 +115,7 @@ active proctype anybody()
 			away++;
 			zone = zone + BATCH
 		:: away > 0 -> away--; filled[0]++
+		:: filled[BATCH] > 0 -> filled[BATCH]--; filled[0]++; zone = zone + BATCH
 		:: partial > 0 -> zone = zone + partial; partial = 0
 		:: else
 		fi;

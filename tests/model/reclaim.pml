@@ -73,7 +73,7 @@ bool reclaim_lock, backoff;
 
 /* For each actor: pages that its allocation has no excuse for not having found. */
 byte missed[ACTORS];
-/* What pcp_depot_has_moved() compares: 0 not interested, 1 nothing arrived since, 2 something. */
+/* The depot's count of arrivals: 0 not interested, 1 none since the attempt began, 2 some. */
 byte arrivals[ACTORS];
 
 #define ENTRY(var, value) ((var) | (value) << 3)
@@ -575,7 +575,7 @@ inline round(me)
 	worth = false
 }
 
-/* pcp_reclaim() and pcp_depot_has_moved(); again: it is worth while to try again. */
+/* reclaim() of slow.c and pcp_reclaim(); again: it is worth while to try again. */
 inline reclaim(me)
 {
 	anything_to_get(me);
@@ -604,12 +604,6 @@ inline reclaim(me)
 #endif
 		fi
 	fi;
-#ifndef NO_TRANSIT
-	if
-	:: !again && transit != 0 -> again = true
-	:: else
-	fi;
-#endif
 	/* At once with the failure that it decides on. */
 	d_step {
 		if
@@ -793,6 +787,26 @@ proctype lcore(byte me)
 	od
 }
 
+/*
+ * is_hopeless(), pcp_cache_free_pages(): what there is, counted the way that pages go, so that none
+ * slips by.
+ */
+inline count()
+{
+#ifdef COUNT_BACKWARDS
+	seen = zone;
+	seen = seen | depot;
+#endif
+	do
+	:: d_step { i < LCORES -> seen = seen | SHOWN(i); i++ }
+	:: atomic { i >= LCORES -> i = 0; break }
+	od;
+#ifndef COUNT_BACKWARDS
+	seen = seen | depot;
+	seen = seen | zone
+#endif
+}
+
 /* pcp_depot_alloc(), pcp_depot_free() and pcp_cache_shrink() by a thread without an lcore id. */
 proctype thread()
 {
@@ -800,8 +814,11 @@ proctype thread()
 
 	do
 	:: atomic { steps < STEPS -> steps++; missed[THREAD] = FINDABLE_NOW };
+	   count();
 	   do
+	   :: seen == 0 -> assert(missed[THREAD] == 0); break
 	   :: atomic {
+		seen != 0 ->
 		arrivals[THREAD] = 1;
 		seen = ONE(zone);
 		zone = zone & ~seen;
@@ -824,7 +841,7 @@ proctype thread()
 	      fi;
 	      reclaim(THREAD);
 	      if
-	      :: again -> again = false
+	      :: again -> again = false; seen = ALL
 	      :: else -> break
 	      fi
 	   od;
@@ -837,6 +854,7 @@ proctype thread()
 		PUT(seen);
 		seen = 0
 	   }
+#ifdef DRAIN_UNLOCKED
 	:: d_step {
 		steps < STEPS && depot != 0 ->
 		steps++;
@@ -845,6 +863,17 @@ proctype thread()
 	   };
 	   d_step { zone = zone | transit };
 	   d_step { ARRIVED(transit); transit = 0 }
+#else
+	:: d_step {
+		steps < STEPS && depot != 0 ->
+		steps++;
+		transit = SOME(depot);
+		zone = zone | transit;
+		depot = depot & ~transit;
+		ARRIVED(transit);
+		transit = 0
+	   }
+#endif
 	:: steps == STEPS -> break
 	od
 }
