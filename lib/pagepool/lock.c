@@ -14,7 +14,7 @@
 
 /* A hold lasts a few microseconds. Who spins longer has a descheduled holder, or a dead one. */
 #define SPINS_BEFORE_YIELD   1024
-#define YIELDS_BEFORE_A_LOOK 64
+#define YIELDS_BEFORE_A_LOOK 16
 
 uint32_t pp_self;
 
