@@ -15,7 +15,7 @@
 #include "pcp_unit.h"
 
 #define KILL_PAGES 1024u
-#define KILLS      300
+#define KILLS      100
 #define HELD       400
 #define LCORE      5 /* the children's */
 
