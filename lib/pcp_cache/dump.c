@@ -88,11 +88,13 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 uint64_t
 pcp_cache_free_pages(struct pcp_cache *cache)
 {
-	uint64_t pages = pp_zone_free_pages(cache->depot->zone) + pcp_depot_pages(cache->depot);
+	uint64_t pages = 0;
 
+	/* In the order in which pages that nobody has move, so that none slips by uncounted. */
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
 		pages += cached_pages(&cache->pcp[i]);
-	return pages;
+	pages += pcp_depot_pages(cache->depot);
+	return pages + pp_zone_free_pages(cache->depot->zone);
 }
 
 void
