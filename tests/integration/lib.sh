@@ -5,6 +5,7 @@
 # last line says why) or anything else (failed). Environment, all with defaults:
 #	PAGELANE_BUILD    build folder
 #	PAGELANE_NO_HUGE  not empty: without hugepages
+#	PAGELANE_PRELOAD  what dpdk-testpmd loads first: a sanitizer's run-time
 #	PAGELANE_TMP      folder for the test's files; the runner makes and removes it
 
 set -euo pipefail
@@ -147,7 +148,7 @@ testpmd_start() {
 	need dpdk-testpmd stdbuf
 	rm -f "$tmp/testpmd.in"
 	mkfifo "$tmp/testpmd.in"
-	stdbuf -oL dpdk-testpmd "${eal[@]}" "$@" <"$tmp/testpmd.in" >"$testpmd_log" 2>&1 &
+	LD_PRELOAD=${PAGELANE_PRELOAD-} stdbuf -oL dpdk-testpmd "${eal[@]}" "$@" <"$tmp/testpmd.in" >"$testpmd_log" 2>&1 &
 	testpmd_pid=$!
 	children=("$testpmd_pid")
 	exec 9>"$tmp/testpmd.in"
