@@ -132,10 +132,12 @@ pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
 		return enqueue_special(mp);
 	struct pcp *pcp = pcp_for(pool);
 
-	if (pcp != NULL)
-		pcp_free_bulk(pcp, objs, n);
-	else
+	if (unlikely(pcp == NULL))
 		pcp_depot_free_bulk(pool->cache, 0, objs, n);
+	else if (n == 1) /* drivers free transmitted mbufs one by one */
+		pcp_free(pcp, objs[0]);
+	else
+		pcp_free_bulk(pcp, objs, n);
 	return 0;
 }
 
