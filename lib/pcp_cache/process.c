@@ -139,21 +139,38 @@ log_conflict(const struct pcp *pcp, uint32_t owner)
 			(unsigned int)(pcp - pcp->cache->pcp), owner);
 }
 
+/* A process may have been killed in its first call here, before the cache was its own. */
+static void
+take_over(struct pcp *pcp)
+{
+	uint32_t nobody = 0;
+
+	if (!__atomic_compare_exchange_n(
+		    &pcp->owner_pid, &nobody, pp_self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	pp_store_relaxed(&pcp->nest, 0);
+	pp_store_relaxed(&pcp->busy, 0);
+}
+
 bool
 pcp_adopt(struct pcp *pcp)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
-	const uint32_t owner = pp_load_acquire(&pcp->owner_pid);
+	uint32_t owner;
 
-	if (owner == 0 || owner == pp_self)
-		return true;
-	if (!pp_process_is_dead(owner)) {
-		log_conflict(pcp, owner);
-		return false;
+	while ((owner = pp_load_acquire(&pcp->owner_pid)) != pp_self) {
+		if (owner == 0) {
+			take_over(pcp);
+			continue;
+		}
+		if (!pp_process_is_dead(owner)) {
+			log_conflict(pcp, owner);
+			return false;
+		}
+		pp_lock(&depot->reclaim_lock);
+		if (pp_load_acquire(&pcp->owner_pid) == owner)
+			pcp_bury(pcp);
+		pp_unlock(&depot->reclaim_lock);
 	}
-	pp_lock(&depot->reclaim_lock);
-	if (pp_load_acquire(&pcp->owner_pid) == owner)
-		pcp_bury(pcp);
-	pp_unlock(&depot->reclaim_lock);
 	return true;
 }

@@ -123,6 +123,58 @@ death_in_a_call_is_no_reentrance(void **state __rte_unused)
 	pcp_free(pcp, page);
 }
 
+/*
+ * The first call on an lcore takes memory. A handler's call that interrupts it must not: EAL's lock
+ * may be the very thing that was interrupted.
+ */
+static void
+the_first_call_may_be_interrupted(void **state __rte_unused)
+{
+	struct pcp *pcp = handle(LCORE);
+
+	pcp->busy = 1; /* not yet anybody's */
+
+	void *page = pcp_alloc(pcp);
+
+	assert_non_null(page);
+	assert_int_equal(pcp_unit_stats().reentered, 1);
+	assert_int_equal(pcp->busy, 1);
+	assert_null(pcp->list[0].loaded);
+	pcp_free(pcp, page);
+	pcp->busy = 0;
+}
+
+/* So does a process that was killed at that moment leave it; the next one is no handler. */
+static void
+killed_in_the_first_call(void **state __rte_unused)
+{
+	struct pcp *pcp = handle(LCORE);
+
+	pcp->busy = 1;
+	assert_true(pcp_adopt(pcp));
+
+	void *page = pcp_alloc(pcp);
+
+	assert_non_null(page);
+	assert_int_equal(pcp_unit_stats().reentered, 0);
+	assert_non_null(pcp->list[0].loaded);
+	pcp_free(pcp, page);
+}
+
+/* A failing allocation stays cheap: nothing can be had of those that never held anything. */
+static void
+the_dead_without_magazines_are_left_alone(void **state __rte_unused)
+{
+	static void *page[ZONE_PAGES + 1];
+
+	assert_int_equal(pcp_depot_alloc_bulk(cache, 0, page, ZONE_PAGES), 0);
+	handle(LCORE)->owner_pid = dead_pid();
+	assert_int_equal(pcp_depot_alloc_bulk(cache, 0, &page[ZONE_PAGES], 1), -ENOMEM);
+	assert_int_equal(pcp_unit_stats().reclaims, 0);
+	pcp_depot_free_bulk(cache, 0, page, ZONE_PAGES);
+	handle(LCORE)->owner_pid = 0;
+}
+
 static void
 a_living_owner_in_a_call_is_not_interfered_with(void **state __rte_unused)
 {
@@ -261,6 +313,59 @@ buried_once(void **state __rte_unused)
 	assert_balance(0, 0);
 }
 
+/* ---- mode spin: a lock per cache, too, may have had a holder that is dead ---- */
+
+static void
+open_spinning(void)
+{
+	pcp_unit_open(ZONE_PAGES, (struct pcp_config){.mode = PCP_MODE_SPIN, .batch = BATCH});
+}
+
+static void
+locks_of_caches_are_inherited(void **state __rte_unused)
+{
+	open_spinning();
+
+	struct pcp *pcp = cached_by(pp_self);
+	void *page;
+
+	pcp->lock.holder = dead_pid();
+	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_int_equal(pcp->lock.holder, 0);
+	pcp->lock.holder = dead_pid();
+	assert_non_null(page = pcp_alloc(pcp));
+	assert_int_equal(pcp->lock.holder, 0);
+	pcp_free(pcp, page);
+	pcp_unit_close();
+}
+
+/* Its holder was at an exchange: nothing of the lists is believed. Both who comes next, and owner.
+ */
+static void
+lists_under_a_dead_ones_lock_are_dropped(void **state __rte_unused)
+{
+	for (unsigned int owner = 0; owner < 2; owner++) {
+		open_spinning();
+
+		struct pcp *pcp = cached_by(pp_self);
+		const uint32_t there = (uint32_t)pcp_unit_stats().cached_pages;
+
+		pcp->held = pcp_held(pcp, 0);
+		pcp->moving = 1;
+		pcp->lock.holder = dead_pid();
+		if (owner == 1)
+			pcp_free(pcp, pcp_alloc(pcp));
+		assert_int_equal(obtainable(), ZONE_PAGES - there);
+		assert_int_equal(pcp_unit_stats().missing_pages, there);
+		assert_int_equal(pcp_unit_stats().in_use_pages, 0);
+		assert_int_equal(pcp->moving, 0);
+		assert_int_equal(pcp->lock.holder, 0);
+		assert_true(pp_zone_is_valid(zone));
+		pcp_cache_destroy(cache);
+		assert_int_equal(pp_zone_abandon(zone), there);
+	}
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_caches, pcp_unit_teardown)
 
 int
@@ -270,6 +375,9 @@ main(void)
 		TEST(nobodys_and_ones_own_are_adopted_as_they_are),
 		TEST(magazines_of_the_dead_are_used_on),
 		TEST(death_in_a_call_is_no_reentrance),
+		TEST(the_first_call_may_be_interrupted),
+		TEST(killed_in_the_first_call),
+		TEST(the_dead_without_magazines_are_left_alone),
 		TEST(a_living_owner_in_a_call_is_not_interfered_with),
 		TEST(reentered_bulks_are_all_or_nothing),
 		TEST(the_living_are_only_asked),
@@ -278,6 +386,8 @@ main(void)
 		TEST(this_lcores_cache_is_not_had_while_it_is_anothers),
 		TEST(anybody_can_drain),
 		TEST(buried_once),
+		cmocka_unit_test(locks_of_caches_are_inherited),
+		cmocka_unit_test(lists_under_a_dead_ones_lock_are_dropped),
 	};
 
 	zone_unit_init();
