@@ -191,9 +191,42 @@ uint64_t pcp_depot_hint(const struct pcp_depot *depot, unsigned int order);
 /* Pages in the depot, all orders. */
 uint64_t pcp_depot_pages(struct pcp_depot *depot);
 
-/* ---- slow.c ---- */
+/* What one call has seen of the depot, and how often it has tried. */
+struct pcp_attempt {
+	uint64_t arrivals;
+	uint32_t tries;
+};
 
-/* Empty the lists into the depot. Only who owns or has claimed the cache. Returns blocks moved. */
+static inline void
+pcp_attempt_begins(struct pcp_attempt *attempt, const struct pcp_depot *depot)
+{
+	attempt->arrivals = pp_load_acquire(&depot->arrivals);
+	attempt->tries++;
+}
+
+/* A counter that one thread writes and any may read. */
+static inline void
+pcp_add(uint64_t *counter, uint64_t n)
+{
+	pp_store_relaxed(counter, *counter + n);
+}
+
+/* ---- exchange.c; only who owns or has claimed the cache ---- */
+
+/* The state word's allocation count has 48 bits; every exchange moves it to the statistics. */
+void pcp_fold_allocs(struct pcp *pcp, unsigned int order);
+
+/*
+ * Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry;
+ * `attempt` begins here.
+ */
+bool pcp_refill(struct pcp *pcp, unsigned int order, struct pcp_attempt *attempt);
+
+/* Room for a full loaded magazine: the previous one, an empty one of the depot, or the zone. */
+void pcp_make_room(struct pcp *pcp, unsigned int order);
+
+/* Empty the lists of one order, or all, into the depot. Returns blocks moved. */
+uint32_t pcp_flush_list(struct pcp *pcp, unsigned int order);
 uint64_t pcp_flush(struct pcp *pcp);
 
 /* ---- process.c ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a call does when the loaded magazine cannot serve it. */
+/* What a call does when the loaded magazine cannot serve it, and calls past the caches. */
 
 #include <errno.h>
 
@@ -9,195 +9,6 @@
 
 /* How often one call tries before it fails although pages seem to be about. */
 #define TRIES_MAX 64
-
-/* What one call has seen of the depot, and how often it has tried. */
-struct attempt {
-	uint64_t arrivals;
-	uint32_t tries;
-};
-
-static void
-attempt_begins(struct attempt *attempt, const struct pcp_depot *depot)
-{
-	attempt->arrivals = pp_load_acquire(&depot->arrivals);
-	attempt->tries++;
-}
-
-/* ---- exchanges: by who owns or has claimed the cache ---- */
-
-/*
- * A counter that one thread writes and any may read. What goes is counted before it goes, and what
- * comes after it came: a kill in between shows as missing, never as in two places.
- */
-static void
-add(uint64_t *counter, uint64_t n)
-{
-	pp_store_relaxed(counter, *counter + n);
-}
-
-/* The state word's allocation count has 48 bits; every exchange moves it to the statistics. */
-static void
-fold_allocs(struct pcp *pcp, unsigned int order)
-{
-	struct pcp_list *list = &pcp->list[order];
-	const uint64_t state = pp_load_relaxed(&list->state);
-
-	add(&pcp->stats[order].allocs, state / PCP_STATE_ALLOC);
-	pp_store_relaxed(&list->state, state % PCP_STATE_ALLOC);
-}
-
-/*
- * Between these two a kill leaves lists that nobody can trust: a magazine may be in neither place,
- * or its pages in both. What the callers of this lcore hold does not change meanwhile.
- */
-static void
-begin_move(struct pcp *pcp, unsigned int order)
-{
-	pcp->held = pcp_held(pcp, order);
-	pp_compiler_barrier();
-	pp_store_relaxed(&pcp->moving, order + 1);
-	pp_compiler_barrier();
-}
-
-static void
-end_move(struct pcp *pcp)
-{
-	pp_compiler_barrier();
-	pp_store_relaxed(&pcp->moving, 0);
-}
-
-static void
-swap_magazines(struct pcp_list *list, uint32_t loaded_count, uint32_t previous_count)
-{
-	struct pcp_magazine *magazine = list->loaded;
-
-	list->loaded = list->previous;
-	list->previous = magazine;
-	pcp_set_count(list, loaded_count);
-	pp_store_relaxed(&list->previous_count, previous_count);
-}
-
-static bool
-move_in(struct pcp *pcp, unsigned int order, struct attempt *attempt)
-{
-	struct pcp_depot *depot = pcp->cache->depot;
-	struct pcp_list *list = &pcp->list[order];
-
-	fold_allocs(pcp, order);
-	if (list->previous_count > 0) {
-		swap_magazines(list, list->previous_count, 0);
-		return true;
-	}
-	attempt_begins(attempt, depot);
-	struct pcp_magazine *full = pcp_depot_take_full(depot, order, list->loaded);
-
-	if (full != NULL) {
-		const uint32_t count = full->count;
-
-		pcp_prefetch_magazine(full, count, false);
-		list->loaded = full;
-		pcp_set_count(list, count);
-		add(&pcp->stats[order].in, count);
-		return true;
-	}
-	const uint32_t got = pp_zone_alloc_bulk(
-		depot->zone, order, list->loaded->page, list->capacity, PP_ALLOC_REFILL);
-
-	pcp_set_count(list, got);
-	add(&pcp->stats[order].in, got);
-	pp_fetch_add(&depot->refills, got > 0);
-	return got > 0;
-}
-
-/*
- * Pages for an empty loaded magazine: the previous one, the depot's, the zone's. False when dry;
- * `attempt` begins here.
- */
-static bool
-refill(struct pcp *pcp, unsigned int order, struct attempt *attempt)
-{
-	begin_move(pcp, order);
-	const bool any = move_in(pcp, order, attempt);
-
-	end_move(pcp);
-	return any;
-}
-
-static void
-move_out(struct pcp *pcp, unsigned int order)
-{
-	struct pcp_depot *depot = pcp->cache->depot;
-	struct pcp_list *list = &pcp->list[order];
-	const uint32_t count = pcp_count(list);
-
-	fold_allocs(pcp, order);
-	if (list->previous_count == 0) {
-		swap_magazines(list, 0, count);
-		return;
-	}
-	add(&pcp->stats[order].out, count);
-	struct pcp_magazine *empty = pcp_depot_give_full(depot, order, list->loaded);
-
-	if (likely(empty != NULL)) {
-		pcp_prefetch_magazine(empty, list->capacity, true);
-		list->loaded = empty;
-	} else {
-		/* More pages than the zone has: it will know the ones freed twice. */
-		pp_zone_free_bulk(depot->zone, order, list->loaded->page, count);
-	}
-	pcp_set_count(list, 0);
-}
-
-/* Room for a full loaded magazine: the previous one, an empty one of the depot, or the zone. */
-static void
-make_room(struct pcp *pcp, unsigned int order)
-{
-	begin_move(pcp, order);
-	move_out(pcp, order);
-	end_move(pcp);
-}
-
-static void
-flush_magazine(
-	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
-{
-	const uint32_t done = pcp_depot_put(depot, order, magazine->page, count);
-
-	if (unlikely(done < count))
-		pp_zone_free_bulk(depot->zone, order, magazine->page + done, count - done);
-}
-
-static uint32_t
-flush_list(struct pcp *pcp, unsigned int order)
-{
-	struct pcp_depot *depot = pcp->cache->depot;
-	struct pcp_list *list = &pcp->list[order];
-	const uint32_t loaded = pcp_count(list) + list->parked, previous = list->previous_count;
-
-	if (loaded + previous == 0)
-		return 0;
-	begin_move(pcp, order);
-	fold_allocs(pcp, order);
-	add(&pcp->stats[order].out, loaded + previous);
-	flush_magazine(depot, order, list->previous, previous);
-	flush_magazine(depot, order, list->loaded, loaded);
-	/* Whoever sees the list empty must see that its pages have arrived. */
-	pp_store_release(&list->previous_count, 0);
-	pp_store_release(&list->parked, 0);
-	pp_store_release(&list->state, pp_load_relaxed(&list->state) & ~PCP_STATE_COUNT);
-	end_move(pcp);
-	return loaded + previous;
-}
-
-uint64_t
-pcp_flush(struct pcp *pcp)
-{
-	uint64_t moved = 0;
-
-	for (unsigned int order = 0; order <= pcp->cache->depot->config.max_order; order++)
-		moved += flush_list(pcp, order);
-	return moved;
-}
 
 /* ---- past the magazines ---- */
 
@@ -211,7 +22,7 @@ drain_other_orders(struct pcp_depot *depot, struct pcp *pcp, unsigned int order)
 		if (other == order)
 			continue;
 		if (pcp != NULL && pcp->list[other].capacity > 0)
-			flush_list(pcp, other);
+			pcp_flush_list(pcp, other);
 		moved += pcp_depot_drain(depot, other, 0);
 	}
 	return moved;
@@ -230,7 +41,8 @@ flush_parked(struct pcp *pcp)
  * depot and zone dry, and then no cache with pages, may have missed some that moved in between.
  */
 static bool
-reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order, const struct attempt *attempt)
+reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order,
+	const struct pcp_attempt *attempt)
 {
 	if (attempt->tries >= TRIES_MAX)
 		return false;
@@ -266,9 +78,9 @@ failed(struct pcp_depot *depot)
 /* As many of n blocks as zone and depot have between them, zone first. */
 static uint32_t
 zone_alloc(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n,
-	struct attempt *attempt)
+	struct pcp_attempt *attempt)
 {
-	attempt_begins(attempt, depot);
+	pcp_attempt_begins(attempt, depot);
 	uint32_t done = pp_zone_alloc_bulk(depot->zone, order, pages, n, PP_ALLOC_REFILL);
 
 	if (unlikely(done < n) && order <= depot->config.max_order)
@@ -280,7 +92,7 @@ int
 pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
-	struct attempt attempt = {0};
+	struct pcp_attempt attempt = {0};
 	uint32_t done = 0;
 
 	if (unlikely(order > pp_zone_max_order(depot->zone))) {
@@ -371,7 +183,7 @@ static int
 zone_alloc_all(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
-	struct attempt attempt = {0};
+	struct pcp_attempt attempt = {0};
 	uint32_t done = 0;
 
 	if (unlikely(is_hopeless(pcp->cache, order, n)))
@@ -384,17 +196,18 @@ zone_alloc_all(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 		pp_zone_free_bulk(depot->zone, order, pages, done);
 		return failed(depot);
 	}
-	add(&pcp->stats[order].zone_allocs, n);
+	pcp_add(&pcp->stats[order].zone_allocs, n);
 	return 0;
 }
 
 static void
 zone_free_all(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
-	add(&pcp->stats[order].zone_frees, n);
+	pcp_add(&pcp->stats[order].zone_frees, n);
 	const uint32_t done = pp_zone_free_bulk(pcp->cache->depot->zone, order, pages, n);
 
-	add(&pcp->stats[order].zone_frees, -(uint64_t)(n - done)); /* refused: not of this zone */
+	pcp_add(&pcp->stats[order].zone_frees,
+		-(uint64_t)(n - done)); /* refused: not of this zone */
 }
 
 static void
@@ -407,7 +220,7 @@ list_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 		const uint32_t k = RTE_MIN(n, list->capacity - count);
 
 		if (k == 0) {
-			make_room(pcp, order);
+			pcp_make_room(pcp, order);
 			continue;
 		}
 		pcp_copy(&list->loaded->page[count], pages, k);
@@ -421,7 +234,7 @@ static int
 list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[order];
-	struct attempt attempt = {0};
+	struct pcp_attempt attempt = {0};
 	uint32_t done = 0;
 
 	/* More than the lists and one refill have. */
@@ -433,7 +246,7 @@ list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 		const uint32_t k = RTE_MIN(n - done, count);
 
 		if (k == 0) {
-			if (likely(refill(pcp, order, &attempt)) ||
+			if (likely(pcp_refill(pcp, order, &attempt)) ||
 				reclaim(pcp->cache, pcp, order, &attempt))
 				continue;
 			break;
@@ -445,8 +258,8 @@ list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 	}
 	if (unlikely(done < n)) {
 		/* Not allocations after all; and what is counted as freed follows from them. */
-		fold_allocs(pcp, order);
-		add(&pcp->stats[order].allocs, -(uint64_t)done);
+		pcp_fold_allocs(pcp, order);
+		pcp_add(&pcp->stats[order].allocs, -(uint64_t)done);
 		list_free(pcp, order, pages, done);
 		return failed(pcp->cache->depot);
 	}
