@@ -38,8 +38,7 @@ map_aligned(size_t len)
 
 	if (before > 0)
 		munmap(start, before);
-	if (before < PP_SIZE_2M)
-		munmap(addr + len, PP_SIZE_2M - before);
+	munmap(addr + len, PP_SIZE_2M - before);
 	return addr;
 }
 

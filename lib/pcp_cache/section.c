@@ -39,11 +39,12 @@ bring_magazines(struct pcp *pcp)
 void
 pcp_online(struct pcp *pcp)
 {
-	/* Those of a former owner may still be there. */
+	/* Before a handler may take this call for one of a process that was killed. */
+	pp_store_release(&pcp->owner_pid, pp_self);
+	/* Magazines of a former owner may still be there. */
 	if (!pcp_process_joins(pcp->cache) ||
 		(pcp->list[0].loaded == NULL && !bring_magazines(pcp)))
 		return;
-	pcp->owner_pid = pp_self;
 	if (pcp->cache->depot->config.mode != PCP_MODE_SPIN)
 		pcp_unpark(pcp);
 	/* From here on claimers look at the cache. */

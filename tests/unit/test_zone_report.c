@@ -28,7 +28,8 @@ dump_is_like_buddyinfo(void **state)
 	assert_non_null(strstr(text, "Node -1, zone     zone      0      1      2\n"));
 	assert_non_null(strstr(text, "pages 13 free 10 min 1 low 2 high 3"));
 	assert_non_null(strstr(text, "padding 3\n"));
-	assert_non_null(strstr(text, "splits 1 merges 0 failed 0 contended 0 bad_frees 0 repairs 0\n"));
+	assert_non_null(
+		strstr(text, "splits 1 merges 0 failed 0 contended 0 bad_frees 0 repairs 0\n"));
 	assert_non_null(strstr(text, "order 0: allocs 1 frees 0\n"));
 	assert_non_null(strstr(text, "order 1: allocs 1 frees 0\n"));
 	assert_null(strstr(text, "order 2"));
