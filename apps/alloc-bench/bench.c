@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <rte_errno.h>
 
 #include <machine.h>
 
@@ -15,8 +12,6 @@
 
 #define PASSES_MAX  (1u << 24)
 #define CLOCK_READS 10000
-
-/* ---- the clock ---- */
 
 static uint64_t
 greatest_common_divisor(uint64_t a, uint64_t b)
@@ -45,97 +40,6 @@ measure_clock(struct bench *bench)
 	bench->clock_cycles = least;
 }
 
-/* ---- subjects ---- */
-
-static void
-explain_missing(struct seat *seat, const struct subject *subject, int err)
-{
-	if (err == ENOENT)
-		snprintf(seat->missing, sizeof(seat->missing), "install package %s",
-			subject->package);
-	else
-		snprintf(seat->missing, sizeof(seat->missing), "%s", strerror(err));
-}
-
-static int
-open_seat(struct bench *bench, uint32_t s)
-{
-	struct seat *seat = &bench->seats[s];
-	int err = 0;
-
-	if (subjects[s].library != NULL) {
-		seat->worker = worker_start(s, &bench->need);
-		if (seat->worker == NULL)
-			err = -rte_errno;
-	} else {
-		err = measure_open(s, &bench->need);
-	}
-	seat->open = err == 0;
-	return err;
-}
-
-static void
-close_seat(struct bench *bench, uint32_t s)
-{
-	struct seat *seat = &bench->seats[s];
-
-	if (!seat->open)
-		return;
-	seat->open = false;
-	if (seat->worker != NULL) {
-		worker_stop(seat->worker);
-		seat->worker = NULL;
-		return;
-	}
-	measure_close(s, &seat->tally);
-	seat->lost |= seat->tally.given != seat->tally.free || !seat->tally.valid;
-}
-
-static int
-none_left(const struct bench *bench)
-{
-	for (uint32_t s = 0; s < n_subjects; s++) {
-		if (bench->seats[s].missing[0] == '\0')
-			continue;
-		cli_error("%s cannot be measured: %s; choose another with --subjects, or give EAL "
-			  "more memory",
-			subjects[s].name, bench->seats[s].missing);
-		return -ENOENT;
-	}
-	cli_error("no subject is left to measure; choose others with --subjects, see --list");
-	return -ENOENT;
-}
-
-/* Those that cannot take part are left out, with their cases. */
-static int
-open_seats(struct bench *bench)
-{
-	uint32_t open = 0;
-
-	for (uint32_t s = 0; s < n_subjects; s++) {
-		struct seat *seat = &bench->seats[s];
-
-		if (!seat->used)
-			continue;
-		const int err = open_seat(bench, s);
-
-		if (err != 0)
-			explain_missing(seat, &subjects[s], -err);
-		open += err == 0 && bench_wants(bench, &subjects[s]);
-	}
-	for (uint32_t i = 0; i < bench->n_cases; i++) {
-		struct bench_case *one = &bench->cases[i];
-
-		struct seat *seat = &bench->seats[one->request.subject];
-
-		if (seat->missing[0] != '\0')
-			one->dropped = seat->missing;
-	}
-	return open > 0 ? 0 : none_left(bench);
-}
-
-/* ---- samples ---- */
-
 /* False when the case must be dropped. */
 static bool
 sample(struct bench *bench, struct bench_case *one, struct reply *reply)
@@ -143,8 +47,8 @@ sample(struct bench *bench, struct bench_case *one, struct reply *reply)
 	struct seat *seat = &bench->seats[one->request.subject];
 
 	if (one->request.fresh != 0) {
-		close_seat(bench, one->request.subject);
-		if (open_seat(bench, one->request.subject) != 0) {
+		seat_close(bench, one->request.subject);
+		if (seat_open(bench, one->request.subject) != 0) {
 			one->dropped = "could not be opened again";
 			return false;
 		}
@@ -156,7 +60,7 @@ sample(struct bench *bench, struct bench_case *one, struct reply *reply)
 	if (seat->worker == NULL) {
 		measure(&one->request, reply);
 	} else if (worker_measure(seat->worker, &one->request, reply) != 0) {
-		close_seat(bench, one->request.subject);
+		seat_close(bench, one->request.subject);
 		one->dropped = "its process died";
 		return false;
 	}
@@ -213,8 +117,10 @@ show_progress(const struct bench *bench, uint32_t round, uint32_t rounds, uint64
 
 	if (!isatty(STDERR_FILENO))
 		return;
-	fprintf(stderr, "\r%s: round %u of %u, %.0f s left\033[K", bench->test->name, round + 1,
-		rounds, round == 0 ? NAN : seconds / round * (rounds - round));
+	fprintf(stderr, "\r%s: round %u of %u", bench->test->name, round + 1, rounds);
+	if (round > 0)
+		fprintf(stderr, ", %.0f s left", seconds / round * (rounds - round));
+	fprintf(stderr, "\033[K");
 	if (round == rounds)
 		fprintf(stderr, "\r\033[K");
 }
@@ -254,7 +160,7 @@ run_rounds(struct bench *bench)
 {
 	const bool chosen = bench->options->order != ORDER_SHUFFLE;
 	const uint32_t rounds = bench->options->rounds * (chosen ? 2 : 1);
-	uint32_t *order = calloc(bench->n_cases, sizeof(*order));
+	uint32_t *order = calloc(bench->n_cases + 1, sizeof(*order));
 	/* Any seed but 0, spread over 64 bits. */
 	uint64_t seed = bench->seed * UINT64_C(0x9e3779b97f4a7c15);
 	const uint64_t start = rte_rdtsc();
@@ -279,14 +185,14 @@ bench_run(struct bench *bench)
 	int err;
 
 	if (bench->n_cases == 0)
-		return none_left(bench);
+		return seats_none_left(bench);
 	if (measure_init(bench->need.objects) != 0) {
 		cli_error("no memory for %u objects; reserve more hugepages, or ask for smaller "
 			  "--batches",
 			bench->need.objects);
 		return -ENOMEM;
 	}
-	err = open_seats(bench);
+	err = seats_open(bench);
 	if (err != 0)
 		return err;
 	measure_clock(bench);
@@ -298,7 +204,7 @@ bench_run(struct bench *bench)
 	bench->tsc_per_core_cycle[1] = machine_tsc_per_core_cycle();
 	bench->steal_ms = machine_steal_ms() - steal_ms;
 	for (uint32_t s = 0; s < n_subjects; s++)
-		close_seat(bench, s);
+		seat_close(bench, s);
 	return err;
 }
 
@@ -306,7 +212,7 @@ void
 bench_close(struct bench *bench)
 {
 	for (uint32_t s = 0; s < n_subjects; s++)
-		close_seat(bench, s);
+		seat_close(bench, s);
 	for (uint32_t i = 0; i < bench->n_cases; i++) {
 		for (uint32_t k = 0; k < 2; k++) {
 			struct row *row = &bench->cases[i].row[k];

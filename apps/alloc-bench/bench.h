@@ -56,7 +56,7 @@ struct test {
 	uint32_t bit;       /* in subject.tests */
 	uint32_t sample_us; /* at least, per sample */
 	uint32_t lcores;    /* at least */
-	const char *x;      /* what plots are drawn over: batch, size or lcores; NULL: bars */
+	const char *x;      /* what plots are drawn over; NULL: bars */
 	const char *unit;   /* of one operation, for headings */
 	int (*build)(struct bench *bench);
 	void (*print)(const struct bench *bench, FILE *f);
@@ -84,6 +84,16 @@ bool bench_wants(const struct bench *bench, const struct subject *subject);
  * order of `requests`; and those whose cost is to be subtracted. 0, or -ENOMEM after one line.
  */
 int bench_add(struct bench *bench, const struct request *requests, uint32_t n);
+
+/* Open the subjects of all cases, and drop the cases of those that cannot be. As bench_run(). */
+int seats_open(struct bench *bench);
+
+/* The one line that tells why nobody is left to measure. -ENOENT. */
+int seats_none_left(const struct bench *bench);
+
+/* One subject; closing counts what it gave. 0 or -errno. */
+int seat_open(struct bench *bench, uint32_t subject);
+void seat_close(struct bench *bench, uint32_t subject);
 
 /* Take all samples. 0, or -errno after one line on stderr. bench_close() in either case. */
 int bench_run(struct bench *bench);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two results side by side, as mmtests does: the second one's gain in percent, and whether it is
- * more than noise. Samples of one run share its luck, so that a test of the samples alone would
- * find a difference between any two runs: `floor`, which is the same code in both, shows how much
- * of it is the machine's.
+ * more than noise. Samples of one run share its luck, so that a test of the samples alone finds
+ * differences between any two runs. The peers are the same code in both: how far they moved shows
+ * what two runs on this machine can tell apart.
  */
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "output.h"
@@ -95,21 +96,43 @@ is_trusted(const struct pair *pair)
 	       json_is_true(json_object_get(pair->row[1], "trusted"));
 }
 
-/* How far the control moved, of the rows that can be trusted. */
+/* What is ours, or made to be found, is no control. */
+static bool
+is_control(const struct pair *pair)
+{
+	const char *subject = text(pair->row[0], "subject");
+
+	return is_trusted(pair) && text(pair->row[0], "mode")[0] == '\0' &&
+	       strcmp(subject, "zone") != 0 && strcmp(subject, "delay") != 0;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How far all but one in twenty of the controls moved, at most; NAN without any. */
 static double
 control(const struct pair *pairs, size_t n)
 {
-	double most = NAN;
+	double *moved = calloc(n, sizeof(*moved)), most = NAN;
+	size_t found = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(text(pairs[i].row[0], "subject"), "floor") != 0 ||
-			!is_trusted(&pairs[i]))
-			continue;
+	for (size_t i = 0; i < n && moved != NULL; i++) {
 		const double gain =
 			samples_differ(&pairs[i].samples[0], &pairs[i].samples[1], 1, 0).gain;
 
-		most = fmax(most, fabs(gain)); /* fmax() prefers numbers to NAN */
+		if (is_control(&pairs[i]) && !isnan(gain))
+			moved[found++] = fabs(gain);
 	}
+	if (found > 0) {
+		qsort(moved, found, sizeof(*moved), by_size);
+		most = moved[(found * 95 + 99) / 100 - 1];
+	}
+	free(moved);
 	return most;
 }
 
@@ -160,7 +183,7 @@ print_pair(const struct pair *pair, const struct difference *difference, bool cy
 	printf("  %s", verdicts[difference->verdict]);
 	if (difference->verdict != VERDICT_UNKNOWN)
 		printf(", p %.2g", difference->p);
-	printf("%s\n", is_trusted(pair) ? "" : " *");
+	printf("%s\n", is_trusted(pair) ? "" : " (not to be trusted)");
 }
 
 /* Two machines, or two builds, are not one. */
@@ -206,9 +229,11 @@ compare(const json_t *a, const json_t *b, struct pair *pairs, const struct optio
 	printf("%-*s %23.23s %23.23s\n", NAME_WIDTH, options->cycles ? "TSC cycles" : "ns",
 		options->compare[0], options->compare[1]);
 	for (i = 0; i < n; i++) {
-		const struct difference difference =
+		struct difference difference =
 			samples_differ(&pairs[i].samples[0], &pairs[i].samples[1], n, least);
 
+		if (difference.verdict != VERDICT_UNKNOWN && !is_trusted(&pairs[i]))
+			difference.verdict = VERDICT_NOISE;
 		verdicts[difference.verdict]++;
 		print_pair(&pairs[i], &difference, options->cycles);
 		samples_free(&pairs[i].samples[0]);
@@ -218,15 +243,15 @@ compare(const json_t *a, const json_t *b, struct pair *pairs, const struct optio
 		verdicts[VERDICT_BETTER], verdicts[VERDICT_WORSE], verdicts[VERDICT_NOISE],
 		verdicts[VERDICT_UNKNOWN]);
 	if (isnan(moved))
-		printf("no trusted row of floor to tell how the machine itself moved; differences "
-		       "below %.0f%% count as noise\n",
+		printf("no peer's row to tell how the machine itself moved; differences up to "
+		       "%.0f%% count as noise\n",
 			100 * least);
 	else
-		printf("floor, the same code in both, moved by up to %.1f%%: no smaller difference "
-		       "counts\n",
+		printf("peers, the same code in both, moved by up to %.1f%%, but for one row in "
+		       "twenty: no smaller difference counts\n",
 			100 * moved);
-	printf("percent: gain of the second; noise: p at or above 0.01 by Mann-Whitney's U, times "
-	       "the number of rows; *: a row that is not to be trusted\n");
+	printf("percent: gain of the second; noise: no larger than that, p at or above 0.01 by "
+	       "Mann-Whitney's U times the number of rows, or a row not to be trusted\n");
 	print_machines(a, b);
 	return 0;
 }

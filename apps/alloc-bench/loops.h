@@ -44,6 +44,7 @@ struct loops {
 };
 
 struct ops {
+	bool bulk; /* the second two, not the first */
 	void *(*get)(const struct handles *h);
 	void (*put)(const struct handles *h, void *object);
 	int (*get_bulk)(const struct handles *h, void **objects, uint32_t n); /* 0: all n */
@@ -68,64 +69,64 @@ clock_read(void)
 
 /* n objects into `table`; how many there were. */
 static __rte_always_inline uint32_t
-take(const struct ops ops, const struct handles *h, void **table, uint32_t n, uint32_t burst)
+take(const struct ops *ops, const struct handles *h, void **table, uint32_t n, uint32_t burst)
 {
 	uint32_t i;
 
-	if (ops.get_bulk != NULL) {
-		for (i = 0; i < n; i += burst) {
-			if (unlikely(ops.get_bulk(h, &table[i], RTE_MIN(burst, n - i)) != 0))
-				return i;
-			rte_compiler_barrier();
-		}
-		return n;
-	}
-	for (i = 0; i < n; i++) {
-		void *object = ops.get(h);
+	if (!ops->bulk) {
+		for (i = 0; i < n; i++) {
+			void *object = ops->get(h);
 
-		if (unlikely(object == NULL))
-			break;
-		USE(object);
-		table[i] = object;
+			if (unlikely(object == NULL))
+				break;
+			USE(object);
+			table[i] = object;
+		}
+		return i;
 	}
-	return i;
+	for (i = 0; i < n; i += burst) {
+		if (unlikely(ops->get_bulk(h, &table[i], RTE_MIN(burst, n - i)) != 0))
+			return i;
+		rte_compiler_barrier();
+	}
+	return n;
 }
 
 static __rte_always_inline void
-give(const struct ops ops, const struct handles *h, void **table, uint32_t n, uint32_t burst)
+give(const struct ops *ops, const struct handles *h, void **table, uint32_t n, uint32_t burst)
 {
-	if (ops.put_bulk != NULL) {
-		for (uint32_t i = 0; i < n; i += burst) {
-			ops.put_bulk(h, &table[i], RTE_MIN(burst, n - i));
-			rte_compiler_barrier();
+	if (!ops->bulk) {
+		for (uint32_t i = 0; i < n; i++) {
+			void *object = table[i];
+
+			USE(object);
+			ops->put(h, object);
 		}
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		void *object = table[i];
-
-		ops.put(h, object);
-		USE(object);
+	for (uint32_t i = 0; i < n; i += burst) {
+		ops->put_bulk(h, &table[i], RTE_MIN(burst, n - i));
+		rte_compiler_barrier();
 	}
 }
 
 static __rte_always_inline void
-enter(const struct ops ops, const struct handles *h)
+enter(const struct ops *ops, const struct handles *h)
 {
-	if (ops.enter != NULL)
-		ops.enter(h);
+	if (ops->enter != NULL)
+		ops->enter(h);
 }
 
 static __rte_always_inline void
-leave(const struct ops ops, const struct handles *h)
+leave(const struct ops *ops, const struct handles *h)
 {
-	if (ops.leave != NULL)
-		ops.leave(h);
+	if (ops->leave != NULL)
+		ops->leave(h);
 }
 
 /* Allocate n, free n; the clock is outside. */
 static __rte_always_inline void
-loop_pair(const struct ops ops, struct work *work, uint32_t passes)
+loop_pair(const struct ops *ops, struct work *work, uint32_t passes)
 {
 	const struct handles h = work->handles;
 	void **const table = work->table;
@@ -145,7 +146,7 @@ loop_pair(const struct ops ops, struct work *work, uint32_t passes)
 
 /* The same with the clock read between the two. */
 static __rte_always_inline void
-loop_split(const struct ops ops, struct work *work, uint32_t passes)
+loop_split(const struct ops *ops, struct work *work, uint32_t passes)
 {
 	const struct handles h = work->handles;
 	void **const table = work->table;
@@ -173,11 +174,11 @@ loop_split(const struct ops ops, struct work *work, uint32_t passes)
 
 /* And around each call. */
 static __rte_always_inline void
-loop_latency(const struct ops ops, struct work *work, uint32_t passes)
+loop_latency(const struct ops *ops, struct work *work, uint32_t passes)
 {
 	const struct handles h = work->handles;
 	void **const table = work->table;
-	const uint32_t n = work->n, step = ops.get_bulk != NULL ? work->burst : 1;
+	const uint32_t n = work->n, step = ops->bulk ? work->burst : 1;
 	uint32_t i, got;
 	uint64_t start;
 
@@ -213,7 +214,7 @@ wait_a_little(uint32_t *spins)
 
 /* Bursts of n to the other lcore. */
 static __rte_always_inline void
-loop_produce(const struct ops ops, struct work *work, uint32_t passes)
+loop_produce(const struct ops *ops, struct work *work, uint32_t passes)
 {
 	const struct handles h = work->handles;
 	void **const table = work->table;
@@ -238,7 +239,7 @@ loop_produce(const struct ops ops, struct work *work, uint32_t passes)
 
 /* What the other lcore sends, until it was `passes` bursts. */
 static __rte_always_inline void
-loop_consume(const struct ops ops, struct work *work, uint32_t passes)
+loop_consume(const struct ops *ops, struct work *work, uint32_t passes)
 {
 	const struct handles h = work->handles;
 	void **const table = work->table;
@@ -258,7 +259,7 @@ loop_consume(const struct ops ops, struct work *work, uint32_t passes)
 }
 
 static __rte_always_inline void
-loop_take(const struct ops ops, struct work *work)
+loop_take(const struct ops *ops, struct work *work)
 {
 	const struct handles h = work->handles;
 	uint32_t got;
@@ -272,7 +273,7 @@ loop_take(const struct ops ops, struct work *work)
 }
 
 static __rte_always_inline void
-loop_give(const struct ops ops, struct work *work)
+loop_give(const struct ops *ops, struct work *work)
 {
 	const struct handles h = work->handles;
 
@@ -284,7 +285,7 @@ loop_give(const struct ops ops, struct work *work)
 #define LOOP(name, loop)                                                                           \
 	static __rte_noinline void name##_##loop(struct work *work, uint32_t passes)               \
 	{                                                                                          \
-		loop_##loop(name##_ops, work, passes);                                             \
+		loop_##loop(&name##_ops, work, passes);                                            \
 	}
 
 /* `static const struct loops name`, of the operations given as initializers of struct ops. */
@@ -297,11 +298,11 @@ loop_give(const struct ops ops, struct work *work)
 	LOOP(name, consume)                                                                        \
 	static void name##_take(struct work *work, uint32_t passes __rte_unused)                   \
 	{                                                                                          \
-		loop_take(name##_ops, work);                                                       \
+		loop_take(&name##_ops, work);                                                      \
 	}                                                                                          \
 	static void name##_give(struct work *work, uint32_t passes __rte_unused)                   \
 	{                                                                                          \
-		loop_give(name##_ops, work);                                                       \
+		loop_give(&name##_ops, work);                                                      \
 	}                                                                                          \
 	static const struct loops name = {name##_pair, name##_split, name##_latency,               \
 		name##_produce, name##_consume, name##_take, name##_give}

@@ -8,6 +8,7 @@
  *	tests.c		what each sub-command asks
  *	subjects.c	whom; subject_*.c are their calls
  *	cases.c		who is asked what
+ *	seats.c		where they live
  *	bench.c		rounds: who takes a sample next
  *	measure.c	one sample; loops.h are the loops that are measured
  *	worker.c	the same in a process of its own

@@ -61,9 +61,9 @@ public_put_bulk(const struct handles *h, void *const *objects, uint32_t n)
 }
 
 LOOPS(handle, .get = handle_get, .put = handle_put);
-LOOPS(handle_bulk, .get_bulk = handle_get_bulk, .put_bulk = handle_put_bulk);
+LOOPS(handle_bulk, .bulk = true, .get_bulk = handle_get_bulk, .put_bulk = handle_put_bulk);
 LOOPS(public, .get = public_get, .put = public_put);
-LOOPS(public_bulk, .get_bulk = public_get_bulk, .put_bulk = public_put_bulk);
+LOOPS(public_bulk, .bulk = true, .get_bulk = public_get_bulk, .put_bulk = public_put_bulk);
 
 const struct call MEMPOOL_CALLS_NAME[MEMPOOL_CALLS] = {
 	{"single", "handle", &handle, NULL},

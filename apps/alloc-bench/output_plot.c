@@ -18,13 +18,13 @@ plot_check(const char *path)
 	return -ENOENT;
 }
 
-/* Lines show pairs; where there are none, as in `touch`, all there is. */
-static const struct row *
-plotted_row(const struct bench *bench, const struct bench_case *one)
+/* Lines show pairs, warm allocations, or what there is in their place, if it can be trusted. */
+static bool
+is_drawn(const struct bench *bench, const struct bench_case *one, uint32_t g)
 {
-	const bool usable = result_is_shown(bench, one) && one->request.kernel != KERNEL_SPLIT;
-
-	return usable ? &one->row[0] : NULL;
+	return result_is_shown(bench, one) && result_in_group(bench, one, g) &&
+	       one->request.kernel != KERNEL_SPLIT && one->request.fresh == 0 &&
+	       one->row[0].doubt == NULL;
 }
 
 static double
@@ -35,57 +35,91 @@ x_of(const struct bench *bench, const struct bench_case *one)
 	return strcmp(bench->test->x, "lcores") == 0 ? one->request.lcores : one->request.n;
 }
 
+/* A point, or of a latency one for each percentile: one in x calls takes longer. */
+static void
+write_case(const struct bench *bench, const struct bench_case *one, FILE *f)
+{
+	static const double one_in[RESULT_PERCENTILES - 1] = {2, 10, 100, 1000, 10000};
+	const struct row *row = &one->row[0];
+
+	if (row->histogram == NULL) {
+		fprintf(f, "%g %g\n", x_of(bench, one), result_ns(row->cycles));
+		return;
+	}
+	for (uint32_t p = 0; p < RTE_DIM(one_in); p++)
+		if (!isnan(result_percentile(row, p)))
+			fprintf(f, "%g %g\n", one_in[p], result_ns(result_percentile(row, p)));
+}
+
 static bool
 same_line(const struct bench_case *a, const struct bench_case *b)
 {
 	return a->subject == b->subject && a->call == b->call;
 }
 
-/* The points of the line that starts at case `first`; false where it is not the line's first. */
+/* The points of the line that starts at case `first`; false where it starts earlier. */
 static bool
-write_points(const struct bench *bench, uint32_t first, FILE *f)
+write_points(const struct bench *bench, uint32_t g, uint32_t first, FILE *f)
 {
 	for (uint32_t i = 0; i < first; i++)
-		if (plotted_row(bench, &bench->cases[i]) != NULL &&
+		if (is_drawn(bench, &bench->cases[i], g) &&
 			same_line(&bench->cases[i], &bench->cases[first]))
 			return false;
 	fprintf(f, "$line%u << EOD\n", first);
 	for (uint32_t i = first; i < bench->n_cases; i++) {
 		const struct bench_case *one = &bench->cases[i];
-		const struct row *row = plotted_row(bench, one);
 
-		if (row != NULL && same_line(one, &bench->cases[first]))
-			fprintf(f, "%g %g\n", x_of(bench, one), result_ns(row->cycles));
+		if (is_drawn(bench, one, g) && same_line(one, &bench->cases[first]))
+			write_case(bench, one, f);
 	}
 	fprintf(f, "EOD\n");
 	return true;
 }
 
+/* One picture of a group's calls. */
 static void
-write_lines(const struct bench *bench, FILE *f)
+write_lines(const struct bench *bench, uint32_t g, FILE *f)
 {
-	bool *is_first = calloc(bench->n_cases, sizeof(*is_first));
+	bool *is_first = calloc(bench->n_cases + 1, sizeof(*is_first));
 	const char *separator = "plot ";
-	char name[64];
 
-	fprintf(f, "set logscale xy\nset xlabel '%s'\nset key outside right noenhanced\n",
-		bench->test->x);
-	for (uint32_t i = 0; i < bench->n_cases && is_first != NULL; i++)
-		if (plotted_row(bench, &bench->cases[i]) != NULL)
-			is_first[i] = write_points(bench, i, f);
-	for (uint32_t i = 0; i < bench->n_cases && is_first != NULL; i++) {
+	if (is_first == NULL)
+		return;
+	for (uint32_t i = 0; i < bench->n_cases; i++)
+		if (is_drawn(bench, &bench->cases[i], g))
+			is_first[i] = write_points(bench, g, i, f);
+	fprintf(f, "set title '%s %s'\n", bench->test->name, result_group(bench, g));
+	for (uint32_t i = 0; i < bench->n_cases; i++) {
 		const struct bench_case *one = &bench->cases[i];
+		const char *api = one->call->api;
 
 		if (!is_first[i])
 			continue;
-		fprintf(f, "%s$line%u using 1:2 with linespoints title '%s, %s%s%s'", separator, i,
-			subject_name(one->subject, name), one->call->api,
-			one->call->call != NULL ? ", " : "",
-			one->call->call != NULL ? one->call->call : "");
+		fprintf(f, "%s$line%u using 1:2 with linespoints title '%s%s'", separator, i,
+			one->subject->title, strcmp(api, "nested") == 0 ? "/nested" : "");
 		separator = ", ";
 	}
 	fprintf(f, "\n");
 	free(is_first);
+}
+
+/* All groups side by side. */
+static void
+write_groups(const struct bench *bench, FILE *f)
+{
+	fprintf(f,
+		"set logscale xy\nset xlabel '%s'\nset key outside right noenhanced\n"
+		"set multiplot layout 2,2\n",
+		bench->test->x);
+	for (uint32_t g = 0; result_group(bench, g) != NULL; g++) {
+		bool any = false;
+
+		for (uint32_t i = 0; i < bench->n_cases; i++)
+			any |= is_drawn(bench, &bench->cases[i], g);
+		if (any)
+			write_lines(bench, g, f);
+	}
+	fprintf(f, "unset multiplot\n");
 }
 
 static void
@@ -93,12 +127,15 @@ write_bars(const struct bench *bench, FILE *f)
 {
 	char name[192];
 
-	fprintf(f, "set style fill solid 0.5\nset boxwidth 0.8\nset yrange [0:*]\n"
-		   "set xtics rotate by -60 noenhanced\nset bmargin 14\n$bars << EOD\n");
+	fprintf(f, "set style fill solid 0.5\nset boxwidth 0.8\nset logscale y\n"
+		   "set xtics rotate by 90 right noenhanced font ',8'\nset bmargin 26\n"
+		   "$bars << EOD\n");
 	for (uint32_t i = 0; i < bench->n_cases; i++) {
 		const struct bench_case *one = &bench->cases[i];
 
-		for (uint32_t k = 0; k < one->n_rows && result_is_shown(bench, one); k++) {
+		for (uint32_t k = 0; k < one->n_rows; k++) {
+			if (!result_is_shown(bench, one) || !(one->row[k].cycles > 0))
+				continue;
 			result_name(bench, one, &one->row[k], name);
 			fprintf(f, "\"%s\" %g\n", name, result_ns(one->row[k].cycles));
 		}
@@ -116,12 +153,12 @@ write_plot(FILE *f, const void *arg)
 	if (gnuplot == NULL)
 		return -errno;
 	fprintf(gnuplot,
-		"set terminal %s size 1200,800\nset output '/proc/%d/fd/%d'\n"
-		"set title 'alloc-bench %s'\nset ylabel 'ns per %s, median'\nset grid\n",
+		"set terminal %s size 1600,1000\nset output '/proc/%d/fd/%d'\n"
+		"set title '%s'\nset ylabel 'ns per %s, median'\nset grid\n",
 		strcmp(dot, ".png") == 0 ? "png" : "svg", getpid(), fileno(f), bench->test->name,
 		bench->test->unit);
 	if (bench->test->x != NULL)
-		write_lines(bench, gnuplot);
+		write_groups(bench, gnuplot);
 	else
 		write_bars(bench, gnuplot);
 	return pclose(gnuplot) == 0 ? 0 : -EIO;

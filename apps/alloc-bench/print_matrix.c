@@ -8,55 +8,28 @@
 
 #define COLUMNS_MAX 48
 
-/* Who stands beside whom: calls that cost their user the same. */
-static const struct group {
-	const char *title, *api, *other_api, *call;
-} groups[] = {
-	{"by handle: single and nested", "single", "nested", "handle"},
-	{"by the public call: single", "single", NULL, "public"},
-	{"by handle: bulk", "bulk", NULL, "handle"},
-	{"by the public call: bulk", "bulk", NULL, "public"},
-};
-
-/* How objects were got is no matter where they are only touched. */
-static const struct group touched = {"however it was allocated", NULL, NULL, NULL};
-
 struct column {
 	uint32_t subject, call;
 };
 
-static bool
-belongs(const struct group *group, const struct call *call)
-{
-	if (group == &touched)
-		return true;
-	if (call->api == NULL || (call->call != NULL && strcmp(call->call, group->call) != 0))
-		return false;
-	return strcmp(call->api, group->api) == 0 ||
-	       (group->other_api != NULL && strcmp(call->api, group->other_api) == 0);
-}
-
 static uint32_t
-find_columns(const struct bench *bench, const struct group *group, struct column *columns)
+find_columns(const struct bench *bench, uint32_t group, struct column *columns)
 {
-	uint32_t n = 0, own = 0;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < bench->n_cases; i++) {
 		const struct bench_case *one = &bench->cases[i];
 		const struct column column = {one->request.subject, one->request.call};
 		uint32_t k = 0;
 
-		if (!result_is_shown(bench, one) || !belongs(group, one->call))
+		if (!result_is_shown(bench, one) || !result_in_group(bench, one, group))
 			continue;
 		while (k < n && memcmp(&columns[k], &column, sizeof(column)) != 0)
 			k++;
-		if (k < n || n == COLUMNS_MAX)
-			continue;
-		own += one->call->call != NULL;
-		columns[n++] = column;
+		if (k == n && n < COLUMNS_MAX)
+			columns[n++] = column;
 	}
-	/* Those without such a difference stand in every table, but make none. */
-	return own > 0 || (group != &groups[0] && group != &groups[2]) ? n : 0;
+	return n;
 }
 
 /* The row of that label in a column, or NULL. */
@@ -160,28 +133,21 @@ print_table(const struct bench *bench, const struct column *columns, uint32_t n,
 	report_free(&table);
 }
 
-static void
-print_group(const struct bench *bench, const struct group *group, FILE *f)
-{
-	struct column columns[COLUMNS_MAX];
-	const uint32_t n = find_columns(bench, group, columns);
-
-	if (n == 0)
-		return;
-	fprintf(f, "\n%s, %s per %s\n", group->title, bench->options->cycles ? "TSC cycles" : "ns",
-		bench->test->unit);
-	print_table(bench, columns, n, false, f);
-	fprintf(f, "\n");
-	print_table(bench, columns, n, true, f);
-}
-
 void
 print_matrix(const struct bench *bench, FILE *f)
 {
-	if (bench->test->bit == TEST_TOUCH) {
-		print_group(bench, &touched, f);
-		return;
+	struct column columns[COLUMNS_MAX];
+	const char *title;
+
+	for (uint32_t g = 0; (title = result_group(bench, g)) != NULL; g++) {
+		const uint32_t n = find_columns(bench, g, columns);
+
+		if (n == 0)
+			continue;
+		fprintf(f, "\n%s, %s per %s\n", title, bench->options->cycles ? "TSC cycles" : "ns",
+			bench->test->unit);
+		print_table(bench, columns, n, false, f);
+		fprintf(f, "\n");
+		print_table(bench, columns, n, true, f);
 	}
-	for (uint32_t g = 0; g < RTE_DIM(groups); g++)
-		print_group(bench, &groups[g], f);
 }

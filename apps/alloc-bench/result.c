@@ -119,6 +119,37 @@ result_compute(struct bench *bench)
 				bench->cases[i].row[k].p_order = 1;
 }
 
+static const struct {
+	const char *title, *api, *other_api, *call;
+} groups[] = {
+	{"by handle: single and nested", "single", "nested", "handle"},
+	{"by the public call: single", "single", NULL, "public"},
+	{"by handle: bulk", "bulk", NULL, "handle"},
+	{"by the public call: bulk", "bulk", NULL, "public"},
+};
+
+const char *
+result_group(const struct bench *bench, uint32_t g)
+{
+	/* However objects were got, they are touched in the same way. */
+	if (bench->test->bit == TEST_TOUCH)
+		return g == 0 ? "live objects" : NULL;
+	return g < RTE_DIM(groups) ? groups[g].title : NULL;
+}
+
+bool
+result_in_group(const struct bench *bench, const struct bench_case *one, uint32_t g)
+{
+	const char *api = one->call->api, *call = one->call->call;
+
+	if (bench->test->bit == TEST_TOUCH)
+		return true;
+	if (api == NULL || (call != NULL && strcmp(call, groups[g].call) != 0))
+		return false;
+	return strcmp(api, groups[g].api) == 0 ||
+	       (groups[g].other_api != NULL && strcmp(api, groups[g].other_api) == 0);
+}
+
 bool
 result_is_shown(const struct bench *bench, const struct bench_case *one)
 {

@@ -18,6 +18,14 @@ double result_unit(const struct bench *bench, double cycles);
 /* Whether the case has samples, and was asked for: not only its cost to subtract. */
 bool result_is_shown(const struct bench *bench, const struct bench_case *one);
 
+/*
+ * Who stands beside whom: groups of calls that ask the same of their user. The title of group g, or
+ * NULL after the last one; and whether a case belongs to it, as those without such a difference
+ * belong to several.
+ */
+const char *result_group(const struct bench *bench, uint32_t g);
+bool result_in_group(const struct bench *bench, const struct bench_case *one, uint32_t g);
+
 /* As the kernel's tables name it: alloc-odr0-16. */
 void result_label(const struct bench *bench, const struct bench_case *one, const struct row *row,
 	char label[64]);

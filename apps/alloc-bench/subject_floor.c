@@ -170,9 +170,9 @@ delay_get(const struct handles *h)
 }
 
 LOOPS(floor_single, .get = floor_get, .put = floor_put);
-LOOPS(floor_bulk, .get_bulk = floor_get_bulk, .put_bulk = floor_put_bulk);
+LOOPS(floor_bulk, .bulk = true, .get_bulk = floor_get_bulk, .put_bulk = floor_put_bulk);
 LOOPS(empty_single, .get = empty_get, .put = empty_put);
-LOOPS(empty_bulk, .get_bulk = empty_get_bulk, .put_bulk = empty_put_bulk);
+LOOPS(empty_bulk, .bulk = true, .get_bulk = empty_get_bulk, .put_bulk = empty_put_bulk);
 LOOPS(delay_single, .get = delay_get, .put = floor_put);
 
 const struct call floor_calls[FLOOR_CALLS] = {

@@ -257,11 +257,11 @@ LOOPS(nested_order, .get = nested_order_get, .put = nested_order_put, .enter = b
 	.leave = bh_enable);
 LOOPS(handle, .get = handle_get, .put = handle_put);
 LOOPS(handle_order, .get = handle_order_get, .put = handle_order_put);
-LOOPS(handle_bulk, .get_bulk = handle_get_bulk, .put_bulk = handle_put_bulk);
+LOOPS(handle_bulk, .bulk = true, .get_bulk = handle_get_bulk, .put_bulk = handle_put_bulk);
 LOOPS(public, .get = public_get, .put = public_put);
-LOOPS(public_bulk, .get_bulk = public_get_bulk, .put_bulk = public_put_bulk);
+LOOPS(public_bulk, .bulk = true, .get_bulk = public_get_bulk, .put_bulk = public_put_bulk);
 LOOPS(zone_single, .get = zone_get, .put = zone_put);
-LOOPS(zone_bulk, .get_bulk = zone_get_bulk, .put_bulk = zone_put_bulk);
+LOOPS(zone_bulk, .bulk = true, .get_bulk = zone_get_bulk, .put_bulk = zone_put_bulk);
 
 const struct call pagepool_calls[PAGEPOOL_CALLS] = {
 	{"nested", "handle", &nested, &nested_order},

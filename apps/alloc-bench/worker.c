@@ -35,8 +35,6 @@ struct order {
 	struct need need;
 };
 
-extern char **environ;
-
 /* "0@0,1@1": the lcores of this process and the processors that they may run on. */
 static void
 describe_lcores(char text[LCORES_LEN])

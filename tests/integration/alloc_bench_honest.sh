@@ -14,25 +14,41 @@ compare() {
 	[ ! -s "$tmp/err" ] || { show; fail "compare: something on stderr"; }
 }
 
+# at_best COMMAND...: must succeed once in five times; other programs may run beside the test, and
+# slow down one half of a measurement.
+at_best() {
+	for _ in 1 2 3 4 5; do
+		! "$@" || return 0
+	done
+	show
+	fail "not once in five times: $*"
+}
+
 # ---- a known delay, in cycles of the core ----
-for delay in 100 1000; do
-	run_bench pages --batches 32 --subjects floor,delay --delay "$delay" --rounds 31
-	is "delay $delay is seen, within a fifth" ".machine.tsc_per_core_cycle as \$core |
+sees_delay() {
+	run_bench pages --batches 32 --subjects floor,delay --delay "$1" --rounds 31
+	[ "$(jq ".machine.tsc_per_core_cycle as \$core |
 		(.results | map(select(.op == \"pair\" and .api == \"single\")) |
-		map({(.subject): .cycles_min}) | add) | (.delay - .floor) / $delay / \$core |
-		. > 0.8 and . < 1.2"
-done
+		map({(.subject): .cycles_min}) | add) | (.delay - .floor) / $1 / \$core |
+		. > 0.8 and . < 1.2" "$json")" = true ]
+}
+at_best sees_delay 100
+at_best sees_delay 1000
 
 # ---- a run against itself: whatever differs is chance ----
 run_bench pages --batches 32,256 --subjects floor,delay,pagepool --rounds 15
 cp "$json" "$a"
 compare "$a" "$a"
 says '^[0-9]+ rows: 0 better, 0 worse, [0-9]+ noise, 0 with too few samples$'
-says '^Median pages pair-0-32 floor single .*\( +0\.00%\) .* noise, p 1( \*)?$'
+says '^Median pages pair-0-32 floor single .*\( +0\.00%\) .* noise, p 1( .not to be trusted.)?$'
 
-# The same samples in another order are the same; those of one row a third slower are not.
+# The same samples in another order are the same; those of one row a third slower are not. That row
+# and its samples are made up, since those that were measured may be too noisy to tell.
 is_row='.subject == "pagepool" and .mode == "bh" and .api == "bulk" and .call == "public" and
 	.op == "pair" and .batch == 256'
+jq "(.results[] | select($is_row)) |= (.trusted = true | .ns = 1.07 | .ns_min = 1 |
+	.samples = [range(15) | 1 + . / 100])" "$a" >"$json"
+cp "$json" "$a"
 jq "(.results[] | .samples) |= reverse |
 	(.results[] | select($is_row)) |= (.samples[] *= 1.33 | .ns *= 1.33 | .ns_min *= 1.33)" \
 	"$a" >"$b"
@@ -49,7 +65,7 @@ jq '(.results[] | select(.subject == "floor")) |=
 jq '(.results[] | select(.subject == "floor")) |= (.trusted = true)' "$a" >"$b"
 compare "$b" "$json"
 says '^[0-9]+ rows: 0 better, 0 worse, '
-says '^floor, the same code in both, moved by up to 40\.0%'
+says '^peers, the same code in both, moved by up to 40\.0%'
 
 # Too few samples prove nothing, however far they lie apart.
 jq '.results[].samples |= .[:7]' "$a" >"$b"
@@ -63,8 +79,11 @@ compare "$a" "$b"
 says '^the two differ in compiler$'
 
 # ---- the same from end to end ----
-run_bench pages --batches 32 --subjects delay --delay 200
-cp "$json" "$a"
-run_bench pages --batches 32 --subjects delay --delay 400
-compare "$a" "$json"
-says '^Median pages pair-0-32 delay single .* worse, p '
+tells_slower() {
+	run_bench pages --batches 32 --subjects delay --delay 200
+	cp "$json" "$a"
+	run_bench pages --batches 32 --subjects delay --delay 400
+	compare "$a" "$json"
+	grep -Eq '^Median pages pair-0-32 delay single .* worse, p ' "$tmp/out"
+}
+at_best tells_slower

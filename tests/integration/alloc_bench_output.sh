@@ -32,7 +32,7 @@ tail -n +2 "$tmp/rows.csv" | awk -F, -v OFS=, '{
 if command -v gnuplot >/dev/null; then
 	run_bench pages --batches 1,32 --subjects floor,pagepool/bh --plot "$tmp/lines.svg" "${quick[@]}"
 	grep -q '<svg' "$tmp/lines.svg" || fail 'no SVG'
-	grep -q 'pagepool/bh, nested, handle' "$tmp/lines.svg" || fail 'a line without its name'
+	grep -q 'bh/nested' "$tmp/lines.svg" || fail 'a line without its name'
 	run_bench time --plot "$tmp/bars.png" "${quick[@]}"
 	[ "$(head -c 4 "$tmp/bars.png" | tail -c 3)" = PNG ] || fail 'no PNG'
 	run_bench contend --batches 64 --subjects floor --plot "$tmp/lcores.svg" "${quick[@]}"
