@@ -56,7 +56,7 @@ static int
 parse_ports(struct options *options, const char *text)
 {
 	struct cli_list list;
-	uint16_t i;
+	uint32_t i;
 
 	if (strcmp(text, "all") == 0)
 		return 0;
