@@ -109,7 +109,7 @@ pcp_depot_take_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 	lock(depot);
 	struct pcp_magazine *got = pop(&list->full);
 
-	empty->count = 0;
+	pp_store_relaxed(&empty->count, 0);
 	if (got != NULL) {
 		push(&list->empty, empty);
 	} else if (list->partial->count > 0) {
@@ -130,7 +130,7 @@ pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 	struct pcp_magazine *got = pop(&list->empty);
 
 	if (likely(got != NULL)) {
-		full->count = list->batch;
+		pp_store_relaxed(&full->count, list->batch);
 		push(&list->full, full);
 		depot->exchanges++;
 		count_arrival(depot);
@@ -190,7 +190,7 @@ pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, u
 
 			if (unlikely(empty == NULL))
 				break;
-			empty->count = 0;
+			pp_store_relaxed(&empty->count, 0);
 			pp_store_release(&list->partial, empty);
 			push(&list->full, magazine);
 			magazine = empty;

@@ -13,14 +13,6 @@
 #define STORM_S 0.4  /* of handlers, for what must survive them */
 #define NONE_S  10.0 /* at most, for what must not */
 
-#if defined(__SANITIZE_THREAD__)
-#define TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TSAN 1
-#endif
-#endif
-
 /* ---- bypass ---- */
 
 static void
@@ -313,7 +305,7 @@ static void
 none_is_corrupted_by_handlers(void **state)
 {
 	(void)state;
-#ifdef TSAN
+#if UNIT_TSAN
 	unit_skip("ThreadSanitizer holds signals back until the call is over");
 #endif
 	storm(PCP_MODE_NONE, 256, false, false, NONE_S);

@@ -11,6 +11,22 @@
 
 #include <cmocka.h>
 
+#if defined(__has_feature)
+#define UNIT_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define UNIT_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || UNIT_HAS_FEATURE(address_sanitizer)
+#define UNIT_ASAN 1
+#else
+#define UNIT_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || UNIT_HAS_FEATURE(thread_sanitizer)
+#define UNIT_TSAN 1
+#else
+#define UNIT_TSAN 0
+#endif
+
 #define UNIT_MIB (UINT64_C(1) << 20)
 
 /*
