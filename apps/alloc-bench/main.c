@@ -53,8 +53,7 @@ check_files(const struct options *options)
 		const int err = paths[i] == NULL ? 0 : json_can_save(paths[i]);
 
 		if (err < 0) {
-			cli_error("cannot write %s: %s; choose another --%s file", paths[i],
-				json_strerror(err), names[i]);
+			save_failed(paths[i], names[i], err);
 			return CLI_EXIT_FAILURE;
 		}
 	}
@@ -110,23 +109,7 @@ run(const struct options *options)
 static int
 find_separator(int argc, char **argv)
 {
-	int i;
-
-	if (argc > 1 && options_is_command(argv[1]))
-		return 1;
-	for (i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			break;
-	return i;
-}
-
-static bool
-asks(int argc, char **argv, const char *word)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], word) == 0)
-			return true;
-	return false;
+	return argc > 1 && options_is_command(argv[1]) ? 1 : cli_find_word(argc, argv, "--");
 }
 
 int
@@ -140,11 +123,11 @@ main(int argc, char **argv)
 	cli_set_program(PROGRAM);
 	if (argc > 1 && strcmp(argv[1], WORKER_WORD) == 0)
 		return worker_main(argc, argv);
-	if (asks(eal_argc, argv, "--help") || asks(eal_argc, argv, "-h")) {
+	if (cli_has_word(eal_argc, argv, "--help") || cli_has_word(eal_argc, argv, "-h")) {
 		options_print_help(stdout);
 		return 0;
 	}
-	if (asks(eal_argc, argv, "--version")) {
+	if (cli_has_word(eal_argc, argv, "--version")) {
 		printf(PROGRAM " " PAGELANE_VERSION ", %s\n", rte_version());
 		return 0;
 	}

@@ -57,8 +57,5 @@ output_csv(const struct bench *bench)
 	const char *path = bench->options->csv;
 	const int err = save_by(path, write_csv, bench);
 
-	if (err < 0)
-		cli_error(
-			"cannot write %s: %s; choose another --csv file", path, json_strerror(err));
-	return err;
+	return err < 0 ? save_failed(path, "csv", err) : 0;
 }

@@ -121,6 +121,22 @@ cli_parse_list(
 	return 0;
 }
 
+int
+cli_find_word(int argc, char **argv, const char *word)
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], word) != 0)
+		i++;
+	return i;
+}
+
+bool
+cli_has_word(int argc, char **argv, const char *word)
+{
+	return cli_find_word(argc, argv, word) < argc;
+}
+
 const struct cli_option *
 cli_find(const struct cli_option *options, const char *word)
 {

@@ -60,6 +60,10 @@ int cli_parse_list(
 /* Options from argv[0] on, as "--name value" or "--name=value". 0, or one line and -EINVAL. */
 int cli_parse(const struct cli_option *options, int argc, char **argv);
 
+/* The index of a word after argv[0], or one that is not below argc; and whether it is there. */
+int cli_find_word(int argc, char **argv, const char *word);
+bool cli_has_word(int argc, char **argv, const char *word);
+
 /* The option that a command line's word names, or NULL. */
 const struct cli_option *cli_find(const struct cli_option *options, const char *word);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "json.h"
 
 static int
@@ -85,8 +86,46 @@ json_strerror(int err)
 	return err == -EEXIST ? "not a regular file" : strerror(-err);
 }
 
+int
+save_failed(const char *path, const char *option, int err)
+{
+	cli_error(
+		"cannot write %s: %s; choose another --%s file", path, json_strerror(err), option);
+	return err;
+}
+
 json_t *
 json_real_or_null(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
+}
+
+void
+json_set(json_t *object, const char *name, json_t *value)
+{
+	json_object_set_new(object, name, value);
+}
+
+void
+json_set_count(json_t *object, const char *name, uint64_t count)
+{
+	json_set(object, name, json_integer(count));
+}
+
+void
+json_set_real(json_t *object, const char *name, double value)
+{
+	json_set(object, name, json_real_or_null(value));
+}
+
+void
+json_set_flag(json_t *object, const char *name, bool flag)
+{
+	json_set(object, name, json_boolean(flag));
+}
+
+void
+json_set_text(json_t *object, const char *name, const char *text)
+{
+	json_set(object, name, text != NULL ? json_string(text) : json_null());
 }

@@ -62,38 +62,15 @@ out:
 	return status;
 }
 
-/* The index of "--", or argc. */
-static int
-find_separator(int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			break;
-	return i;
-}
-
-static bool
-asks(int argc, char **argv, const char *word)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (strcmp(argv[i], word) == 0)
-			return true;
-	return false;
-}
-
 int
 main(int argc, char **argv)
 {
-	const int eal_argc = find_separator(argc, argv);
+	const int eal_argc = cli_find_word(argc, argv, "--");
 	struct options options;
 	int status, err;
 
 	cli_set_program(PROGRAM);
-	if (asks(eal_argc, argv, "--help") || asks(eal_argc, argv, "-h")) {
+	if (cli_has_word(eal_argc, argv, "--help") || cli_has_word(eal_argc, argv, "-h")) {
 		options_print_help(stdout);
 		return 0;
 	}
@@ -104,14 +81,13 @@ main(int argc, char **argv)
 		options_print_help(stdout);
 		return 0;
 	}
-	if (options.version || asks(eal_argc, argv, "--version")) {
+	if (options.version || cli_has_word(eal_argc, argv, "--version")) {
 		printf(PROGRAM " " PAGELANE_VERSION ", %s\n", rte_version());
 		return 0;
 	}
 	err = options.json == NULL ? 0 : json_can_save(options.json);
 	if (err < 0) {
-		cli_error("cannot write %s: %s; choose another --json file", options.json,
-			json_strerror(err));
+		save_failed(options.json, "json", err);
 		return CLI_EXIT_FAILURE;
 	}
 	status = eal_start(eal_argc, argv, true, options_knows);

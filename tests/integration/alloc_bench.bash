@@ -4,15 +4,7 @@
 # Sourced by the tests of alloc-bench, after lib.sh.
 # shellcheck disable=SC2154 # lib.sh sets build, tmp, lcores and eal
 
-need jq
-
-# No failure without a word, wherever it happens.
-set -E
-trap 'echo "line $LINENO of ${BASH_SOURCE[0]}: status $?: $BASH_COMMAND"' ERR
-
-bench=$build/apps/alloc-bench/alloc-bench
-[ -x "$bench" ] || skip "no $bench"
-json=$tmp/result.json
+use_app alloc-bench
 
 show() {
 	cat "$tmp/out" "$tmp/err" 2>/dev/null || true

@@ -4,15 +4,7 @@
 # Sourced by the tests of l2fwd-bench, after lib.sh.
 # shellcheck disable=SC2154 # lib.sh sets build, tmp, lcores and eal
 
-need jq
-
-# No failure without a word, wherever it happens.
-set -E
-trap 'echo "line $LINENO of ${BASH_SOURCE[0]}: status $?: $BASH_COMMAND"' ERR
-
-bench=$build/apps/l2fwd-bench/l2fwd-bench
-[ -x "$bench" ] || skip "no $bench"
-json=$tmp/result.json
+use_app l2fwd-bench
 
 # lcores_n N: EAL's argument for N lcores on the processors of $lcores.
 lcores_n() {

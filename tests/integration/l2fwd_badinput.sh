@@ -7,26 +7,6 @@
 isolate "$@"
 . "$here/l2fwd.bash"
 
-cases=0
-
-# refuses STATUS PATTERN COMMAND...: the command's status, and a pattern for its one line.
-refuses() {
-	local status=0 expected=$1 pattern=$2 line
-
-	shift 2
-	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
-	[ "$status" -eq "$expected" ] || { show; fail "status $status, not $expected: $*"; }
-	[ "$(grep -c '^l2fwd-bench: ' "$tmp/err")" -eq 1 ] || { show; fail "not one line: $*"; }
-	line=$(grep '^l2fwd-bench: ' "$tmp/err")
-	[[ $line == *';'* ]] || fail "no remedy in '$line'"
-	[[ $line =~ $pattern ]] || fail "'$line' is not about '$pattern': $*"
-	[ ! -s "$tmp/out" ] || { show; fail "something on stdout: $*"; }
-	[ -z "$(find "$tmp" -name '*.json*')" ] || fail "left a file: $*"
-	[ -z "$(find /run/dpdk /dev/hugepages ! -type d 2>/dev/null)" ] ||
-		fail "left $(find /run/dpdk /dev/hugepages ! -type d): $*"
-	cases=$((cases + 1))
-}
-
 null=("${eal[@]}" --vdev net_null0 --vdev net_null1)
 
 # ---- the command line ----
@@ -89,7 +69,7 @@ refuses 1 'give EAL a larger -m' "$bench" --lcores "$lcores" --no-pci --no-huge 
 	--vdev net_null0 --vdev net_null1 -- --pool-size 100000
 
 # ---- files ----
-refuses 1 'No such file or directory' "$bench" "${null[@]}" -- --json "$tmp/none/x.json"
+refuses 1 'No such file or directory' "$bench" "${null[@]}" -- --json "$tmp/none/new.json"
 refuses 1 'Is a directory' "$bench" "${null[@]}" -- --json "$tmp"
 refuses 1 'not a regular file' "$bench" "${null[@]}" -- --json /dev/null
 [ -c /dev/null ] || fail '/dev/null is gone'
@@ -125,4 +105,4 @@ for file in nr free resv surplus nr_overcommit; do
 done
 refuses 1 'no free hugepages; .*--no-huge' "$bench" "${huge[@]}"
 
-echo "$cases cases"
+echo "$refused cases"

@@ -48,6 +48,39 @@ need() {
 	done
 }
 
+# use_app NAME: the program that the test is about, in $bench, and a file for its results, in $json.
+# No failure goes without a word then, wherever it happens.
+# shellcheck disable=SC2034 # which are for the caller
+use_app() {
+	need jq
+	set -E
+	trap 'echo "line $LINENO of ${BASH_SOURCE[0]}: status $?: $BASH_COMMAND"' ERR
+	bench=$build/apps/$1/$1
+	[ -x "$bench" ] || skip "no $bench"
+	json=$tmp/result.json
+}
+
+# refuses STATUS PATTERN COMMAND...: $bench, however it is started, ends with that status, one line of
+# its own with cause and remedy that matches, and nothing else; it leaves no file.
+refused=0
+refuses() {
+	local status=0 expected=$1 pattern=$2 name line
+
+	shift 2
+	name=$(basename "$bench")
+	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+	[ "$status" -eq "$expected" ] || { show; fail "status $status, not $expected: $*"; }
+	line=$(grep -vE '^(EAL: Bus|[a-z_]+\(\):) ' "$tmp/err") # which are DPDK's drivers'
+	[ "$(wc -l <<<"$line")" -eq 1 ] || { show; fail "not one line: $*"; }
+	[[ $line == "$name: "*';'* ]] || fail "no cause and remedy in '$line'"
+	[[ $line =~ $pattern ]] || fail "'$line' is not about '$pattern': $*"
+	[ ! -s "$tmp/out" ] || { show; fail "something on stdout: $*"; }
+	[ -z "$(find "$tmp" -name '*.tmp' -o -name 'new.*')" ] || fail "left a file: $*"
+	[ -z "$(find /run/dpdk /dev/hugepages ! -type d 2>/dev/null)" ] ||
+		fail "left $(find /run/dpdk /dev/hugepages ! -type d): $*"
+	refused=$((refused + 1))
+}
+
 # EAL refuses a plugin by path where any folder above it is world-writable, such as /tmp, but
 # leaves a bare name to the loader's search path. A bare name must not be that of a file in the
 # working folder.

@@ -28,27 +28,13 @@
 #include "../../drivers/mempool/pagepool/mempool_internal.h"
 #include "../../lib/pagepool/pp_internal.h"
 #include "../../lib/pcp_cache/pcp_internal.h"
+#include "../require.h"
 
 #define POOL_SIZE 4096u
 #define HELD      64u /* that a secondary keeps of each pool, at most */
 #define BURST     32u
 #define SLOTS     2u /* secondaries at a time, on the lcores after the primary's two */
 #define LCORE(i)  (2 + (i))
-
-#define require(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			broken(__LINE__, #condition);                                              \
-	} while (0)
-
-static void __rte_noreturn
-broken(int line, const char *condition)
-{
-	printf("processes.c:%d: %d: not so: %s\n", line, getpid(), condition);
-	fflush(stdout);
-	kill(getpid(), SIGABRT);
-	abort();
-}
 
 /* What the processes say to each other. */
 struct board {
@@ -362,7 +348,7 @@ start(const char *role, unsigned int slot)
 	if (strcmp(role, "shifted") == 0)
 		setenv("PROCESSES_OTHER_FIRST", "1", 1);
 	execv("/proc/self/exe", argv);
-	broken(__LINE__, "execv");
+	require_failed(__FILE_NAME__, __LINE__, "execv");
 }
 
 static void

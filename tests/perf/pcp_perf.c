@@ -48,7 +48,8 @@ static uint32_t array_top;
 /* A subject: `rounds` times, allocate n and free n. Cycles per pair. */
 typedef double subject_fn(uint32_t n, uint32_t rounds);
 
-#define SUBJECT(name, alloc, free, enter, leave)                                                   \
+/* `pass` is what is done to the n objects of the table, `rounds` times. */
+#define SUBJECT(name, pass)                                                                        \
 	static __rte_noinline double name(uint32_t n, uint32_t rounds)                             \
 	{                                                                                          \
 		struct pcp *const p __rte_unused = pcp;                                            \
@@ -58,66 +59,50 @@ typedef double subject_fn(uint32_t n, uint32_t rounds);
 		const uint64_t start = rte_rdtsc_precise();                                        \
                                                                                                    \
 		for (uint32_t r = 0; r < rounds; r++) {                                            \
-			enter;                                                                     \
-			for (uint32_t i = 0; i < n; i++) {                                         \
-				void *object = NULL;                                               \
-                                                                                                   \
-				alloc;                                                             \
-				USE(object);                                                       \
-				table[i] = object;                                                 \
-			}                                                                          \
-			for (uint32_t i = 0; i < n; i++) {                                         \
-				void *object = table[i];                                           \
-                                                                                                   \
-				free;                                                              \
-				USE(object);                                                       \
-			}                                                                          \
-			leave;                                                                     \
+			pass;                                                                      \
 		}                                                                                  \
 		return (double)(rte_rdtsc_precise() - start) / rounds / n;                         \
 	}
 
-#define BULK_SUBJECT(name, alloc, free)                                                            \
-	static __rte_noinline double name(uint32_t n, uint32_t rounds)                             \
-	{                                                                                          \
-		struct pcp *const p __rte_unused = pcp;                                            \
-		struct pcp_cache *const c __rte_unused = cache;                                    \
-		struct rte_mempool *const mp __rte_unused = mempool;                               \
-		struct rte_mempool_cache *const mpc __rte_unused = mempool_cache;                  \
-		const uint64_t start = rte_rdtsc_precise();                                        \
+#define SINGLE(alloc, free)                                                                        \
+	for (uint32_t i = 0; i < n; i++) {                                                         \
+		void *object = NULL;                                                               \
                                                                                                    \
-		for (uint32_t r = 0; r < rounds; r++) {                                            \
-			for (uint32_t i = 0; i < n; i += BULK) {                                   \
-				void **const objects = &table[i];                                  \
+		alloc;                                                                             \
+		USE(object);                                                                       \
+		table[i] = object;                                                                 \
+	}                                                                                          \
+	for (uint32_t i = 0; i < n; i++) {                                                         \
+		void *object = table[i];                                                           \
                                                                                                    \
-				(void)(alloc);                                                     \
-				rte_compiler_barrier();                                            \
-			}                                                                          \
-			for (uint32_t i = 0; i < n; i += BULK) {                                   \
-				void **const objects = &table[i];                                  \
-                                                                                                   \
-				free;                                                              \
-				rte_compiler_barrier();                                            \
-			}                                                                          \
-		}                                                                                  \
-		return (double)(rte_rdtsc_precise() - start) / rounds / n;                         \
+		free;                                                                              \
+		USE(object);                                                                       \
 	}
 
-SUBJECT(array_single, object = array[--array_top], array[array_top++] = object, , )
-SUBJECT(pcp_nested, object = pcp_alloc_nested(p), pcp_free_nested(p, object), pcp_bh_disable(p),
-	pcp_bh_enable(p))
-SUBJECT(pcp_handle, object = pcp_alloc(p), pcp_free(p, object), , )
-SUBJECT(mempool_handle, rte_mempool_generic_get(mp, &object, 1, mpc),
-	rte_mempool_generic_put(mp, &object, 1, mpc), , )
-SUBJECT(pcp_public, object = pcp_cache_alloc(c), pcp_cache_free(c, object), , )
-SUBJECT(mempool_public, rte_mempool_get(mp, &object), rte_mempool_put(mp, object), , )
-BULK_SUBJECT(pcp_handle_bulk, pcp_alloc_bulk(p, objects, BULK), pcp_free_bulk(p, objects, BULK))
-BULK_SUBJECT(mempool_handle_bulk, rte_mempool_generic_get(mp, objects, BULK, mpc),
-	rte_mempool_generic_put(mp, objects, BULK, mpc))
-BULK_SUBJECT(pcp_public_bulk, pcp_cache_alloc_bulk(c, objects, BULK),
-	pcp_cache_free_bulk(c, objects, BULK))
-BULK_SUBJECT(mempool_public_bulk, rte_mempool_get_bulk(mp, objects, BULK),
-	rte_mempool_put_bulk(mp, objects, BULK))
+#define IN_BULK(call)                                                                              \
+	for (uint32_t i = 0; i < n; i += BULK) {                                                   \
+		void **const objects = &table[i];                                                  \
+                                                                                                   \
+		call;                                                                              \
+		rte_compiler_barrier();                                                            \
+	}
+
+SUBJECT(array_single, SINGLE(object = array[--array_top], array[array_top++] = object))
+SUBJECT(pcp_nested, pcp_bh_disable(p);
+	SINGLE(object = pcp_alloc_nested(p), pcp_free_nested(p, object)) pcp_bh_enable(p))
+SUBJECT(pcp_handle, SINGLE(object = pcp_alloc(p), pcp_free(p, object)))
+SUBJECT(mempool_handle, SINGLE(rte_mempool_generic_get(mp, &object, 1, mpc),
+				rte_mempool_generic_put(mp, &object, 1, mpc)))
+SUBJECT(pcp_public, SINGLE(object = pcp_cache_alloc(c), pcp_cache_free(c, object)))
+SUBJECT(mempool_public, SINGLE(rte_mempool_get(mp, &object), rte_mempool_put(mp, object)))
+SUBJECT(pcp_handle_bulk,
+	IN_BULK((void)pcp_alloc_bulk(p, objects, BULK)) IN_BULK(pcp_free_bulk(p, objects, BULK)))
+SUBJECT(mempool_handle_bulk, IN_BULK((void)rte_mempool_generic_get(mp, objects, BULK, mpc))
+				     IN_BULK(rte_mempool_generic_put(mp, objects, BULK, mpc)))
+SUBJECT(pcp_public_bulk, IN_BULK((void)pcp_cache_alloc_bulk(c, objects, BULK))
+				 IN_BULK(pcp_cache_free_bulk(c, objects, BULK)))
+SUBJECT(mempool_public_bulk, IN_BULK((void)rte_mempool_get_bulk(mp, objects, BULK))
+				     IN_BULK(rte_mempool_put_bulk(mp, objects, BULK)))
 
 static const struct {
 	const char *name;

@@ -25,6 +25,7 @@
 #include <rte_lcore.h>
 
 #include "../../lib/pcp_cache/pcp_internal.h"
+#include "../require.h"
 
 #define PAGES      1280u
 #define HELD       300u /* by one thread; all together now and then want more than there is */
@@ -32,19 +33,6 @@
 #define WORKERS    4u /* the last one without an lcore id */
 #define LCORE      7u /* the child's */
 #define GENERATION 2  /* seconds */
-
-#define require(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			broken(__LINE__, #condition);                                              \
-	} while (0)
-
-static void __rte_noreturn
-broken(int line, const char *condition)
-{
-	fprintf(stderr, "pcp_soak.c:%d: %d: not so: %s\n", line, getpid(), condition);
-	abort();
-}
 
 struct counts {
 	uint64_t calls, failed, kills, generations, missing, buried, reclaims;

@@ -14,7 +14,7 @@
 
 #include <pagepool.h>
 
-#include "unit.h"
+#include "arena_unit.h"
 
 static const struct pp_arena_config anon = {
 	.name = "anon0",
@@ -31,18 +31,6 @@ static const struct pp_arena_config memzone = {
 	.page_size = 4096,
 	.node = PP_NODE_ANY,
 };
-
-static void *
-create(void *config)
-{
-	return pp_arena_create(config);
-}
-
-static void
-destroy(void *arena)
-{
-	pp_arena_destroy(arena);
-}
 
 static void
 assert_refused(const struct pp_arena_config *config, int err)
@@ -351,9 +339,9 @@ every_failing_allocation_is_clean(void **state)
 
 	(void)state;
 	/* the structure, the mapping, huge pages, populating, the table, the registration */
-	assert_int_equal(unit_fail_each(create, destroy, &config), 6);
+	assert_int_equal(arena_fail_each(&config), 6);
 	config = memzone;
-	assert_int_equal(unit_fail_each(create, destroy, &config), 2);
+	assert_int_equal(arena_fail_each(&config), 2);
 }
 
 int

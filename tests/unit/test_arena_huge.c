@@ -15,7 +15,7 @@
 
 #include <pagepool.h>
 
-#include "unit.h"
+#include "arena_unit.h"
 
 #define PAGES     8 /* of the arenas below */
 #define KIB_2M    2048
@@ -39,18 +39,6 @@ static const struct pp_arena_config memzone = {
 	.page_size = SIZE_2M,
 	.node = PP_NODE_ANY,
 };
-
-static void *
-create(void *config)
-{
-	return pp_arena_create(config);
-}
-
-static void
-destroy(void *arena)
-{
-	pp_arena_destroy(arena);
-}
 
 static void
 need_pages(size_t kib, size_t n)
@@ -175,9 +163,9 @@ every_failing_allocation_is_clean(void **state)
 	need_pages(KIB_2M, PAGES + HEADER_MZ);
 	/* structure, file, its length, mapping, binding, populating, table, registration */
 	config.node = 0;
-	assert_int_equal(unit_fail_each(create, destroy, &config), 8);
+	assert_int_equal(arena_fail_each(&config), 8);
 	config = memzone;
-	assert_int_equal(unit_fail_each(create, destroy, &config), 2);
+	assert_int_equal(arena_fail_each(&config), 2);
 }
 
 /* Reserve what is there but `leave`. False when others take and give at the same time. */

@@ -10,7 +10,7 @@
 #include <rte_errno.h>
 
 #include "../../lib/pagepool/arena_internal.h"
-#include "unit.h"
+#include "arena_unit.h"
 
 static bool no_numa;
 static const char *sys_text; /* what every file has in it; NULL: what it has */
@@ -157,8 +157,8 @@ memzones_of_1_gib_pages(void **state __rte_unused)
 	pp_arena_destroy(arena);
 }
 
-static void *
-create_memfd(void *arg __rte_unused)
+static void
+memfd_fails_cleanly_on_old_kernels_too(void **state __rte_unused)
 {
 	const struct pp_arena_config config = {
 		.name = "arena",
@@ -168,29 +168,17 @@ create_memfd(void *arg __rte_unused)
 		.node = PP_NODE_ANY,
 	};
 
-	return pp_arena_create(&config);
-}
-
-static void
-destroy(void *arena)
-{
-	pp_arena_destroy(arena);
-}
-
-static void
-memfd_fails_cleanly_on_old_kernels_too(void **state __rte_unused)
-{
 	if (!rte_eal_has_hugepages())
 		unit_skip("there are no hugepages");
 	/* What is no shortage is told as what it is. */
 	unit_fail_calls("ftruncate64", EIO);
 	unit_log_clear();
-	assert_null(create_memfd(NULL));
+	assert_null(pp_arena_create(&config));
 	assert_int_equal(rte_errno, EIO);
 	unit_assert_logged("cannot map 16777216 bytes of hugepages: Input/output error");
 
 	unit_fail_calls("madvise", EINVAL); /* then pages come by fallocate */
-	assert_true(unit_fail_each(create_memfd, destroy, NULL) > 4);
+	assert_true(arena_fail_each(&config) > 4);
 	unit_fail_calls(NULL, 0);
 }
 

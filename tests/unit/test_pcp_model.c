@@ -54,12 +54,7 @@ static uint32_t nest[LCORES];
 static uint32_t
 random_below(uint32_t n)
 {
-	/* splitmix64 */
-	uint64_t z = rng += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)(((z ^ z >> 31) >> 32) * n >> 32);
+	return unit_random_below(&rng, n);
 }
 
 static void

@@ -44,12 +44,7 @@ static void *counter[4];
 static uint32_t
 random_below(struct actor *a, uint32_t n)
 {
-	/* splitmix64 */
-	uint64_t z = a->rng += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)(((z ^ z >> 31) >> 32) * n >> 32);
+	return unit_random_below(&a->rng, n);
 }
 
 static uint32_t

@@ -235,6 +235,19 @@ WRAP(int, rte_extmem_unregister, (void *addr, size_t len), (addr, len), -1, fals
 WRAP(rte_iova_t, rte_mem_virt2iova, (const void *addr), (addr), RTE_BAD_IOVA, false)
 /* clang-format on */
 
+/* ---- chance ---- */
+
+uint32_t
+unit_random_below(uint64_t *state, uint32_t n)
+{
+	/* splitmix64 */
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)(((z ^ z >> 31) >> 32) * n >> 32);
+}
+
 /* ---- leaks ---- */
 
 static void

@@ -65,6 +65,11 @@ void unit_fail_calls(const char *function, int err);
 /* A mapping of more than 1 TiB fails from now on, whatever the kernel's overcommitment allows. */
 void unit_limit_address_space(void);
 
+/* ---- chance ---- */
+
+/* Below n, by a generator whose state may start as any number. */
+uint32_t unit_random_below(uint64_t *state, uint32_t n);
+
 /* ---- leaks ---- */
 
 struct unit_resources {

@@ -170,6 +170,20 @@ test_find(void **state)
 	assert_null(cli_find(options, "--="));
 }
 
+static void
+test_find_word(void **state)
+{
+	char *argv[] = {"--help", "-l", "0", "--", "--help"};
+
+	(void)state;
+	assert_int_equal(cli_find_word(5, argv, "--"), 3);
+	assert_int_equal(cli_find_word(5, argv, "--help"), 4); /* argv[0] is no word */
+	assert_false(cli_has_word(4, argv, "--help"));
+	assert_true(cli_has_word(5, argv, "--help"));
+	assert_true(cli_find_word(0, argv, "--") >= 0);
+	assert_false(cli_has_word(0, argv, "--help"));
+}
+
 int
 main(void)
 {
@@ -179,6 +193,7 @@ main(void)
 		cmocka_unit_test(test_last_one_counts),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_find_word),
 	};
 
 	cli_set_program("test");

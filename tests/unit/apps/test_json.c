@@ -126,6 +126,26 @@ test_real_or_null(void **state)
 	assert_true(json_is_null(real));
 }
 
+static void
+test_members(void **state)
+{
+	json_t *object = json_object(), *expected;
+
+	(void)state;
+	json_set_count(object, "count", 7);
+	json_set_real(object, "real", 0.5);
+	json_set_real(object, "not a number", NAN);
+	json_set_flag(object, "flag", true);
+	json_set_text(object, "text", "word");
+	json_set_text(object, "nothing", NULL);
+	json_set(object, "list", json_array());
+	expected = json_pack("{s:i, s:f, s:n, s:b, s:s, s:n, s:[]}", "count", 7, "real", 0.5,
+		"not a number", "flag", 1, "text", "word", "nothing", "list");
+	assert_true(json_equal(object, expected));
+	json_decref(expected);
+	json_decref(object);
+}
+
 int
 main(void)
 {
@@ -135,6 +155,7 @@ main(void)
 			test_failure_keeps_the_old, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_refused, make_folder, remove_folder),
 		cmocka_unit_test(test_real_or_null),
+		cmocka_unit_test(test_members),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
