@@ -177,9 +177,18 @@ bool pp_zone_contains(const struct pp_zone *zone, const void *page);
 int pp_zone_set_watermarks(struct pp_zone *zone, uint64_t min, uint64_t low, uint64_t high);
 bool pp_zone_pressure(const struct pp_zone *zone);
 
-/* Pages, free or not; and free ones: exact at rest, a snapshot otherwise. No lock taken. */
+/*
+ * Pages, free or not; and free ones: exact at rest, a snapshot otherwise. No lock taken, so a
+ * process that died under it may have left the count of free ones wrong: pp_zone_recover().
+ */
 uint64_t pp_zone_pages(const struct pp_zone *zone);
 uint64_t pp_zone_free_pages(const struct pp_zone *zone);
+
+/*
+ * Mend what a process that died under the zone's lock has left, as the next call to take the lock
+ * would. Costs one look when the lock is free, or held by this process.
+ */
+void pp_zone_recover(struct pp_zone *zone);
 
 struct pp_zone_stats {
 	uint64_t pages;

@@ -180,6 +180,15 @@ pp_zone_lock(struct pp_zone *zone)
 	locked(zone);
 }
 
+void
+pp_zone_recover(struct pp_zone *zone)
+{
+	if (likely(!pp_lock_inherit(&zone->lock)))
+		return;
+	pp_zone_repair(zone);
+	pp_unlock(&zone->lock);
+}
+
 static bool
 lock_for(struct pp_zone *zone, unsigned int flags)
 {

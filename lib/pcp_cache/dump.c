@@ -78,6 +78,8 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 		stats->in_use_pages += pp_load_relaxed(&pcp->reentered_pages);
 	}
 
+	pp_zone_recover(depot->zone);
+
 	const uint64_t elsewhere = stats->in_use_pages + stats->cached_pages + stats->depot_pages +
 				   pp_zone_free_pages(depot->zone);
 	const uint64_t pages = pp_zone_pages(depot->zone);
@@ -94,6 +96,7 @@ pcp_cache_free_pages(struct pcp_cache *cache)
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
 		pages += cached_pages(&cache->pcp[i]);
 	pages += pcp_depot_pages(cache->depot);
+	pp_zone_recover(cache->depot->zone);
 	return pages + pp_zone_free_pages(cache->depot->zone);
 }
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/pagepool/pp_internal.h"
 #include "pcp_unit.h"
 
 #define KILL_PAGES 1024u
@@ -206,6 +207,46 @@ a_living_owner_is_left_alone(void **state __rte_unused)
 	destroy_zone(zone);
 }
 
+static void
+die_under_the_zone_lock(uint64_t counted)
+{
+	const pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		pp_lock(&zone->lock);
+		zone->free_pages = counted;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* Nothing but the lock says so: the dead one's cache holds no page, and nobody else comes by. */
+static void
+a_count_cut_short_is_mended(void **state __rte_unused)
+{
+	struct pcp_stats stats;
+
+	zone = plain_zone(KILL_PAGES, 9);
+	struct pcp_cache *shared = new_cache(PCP_MODE_BH);
+
+	die_under_the_zone_lock(KILL_PAGES + 2);
+	assert_int_equal(pcp_cache_free_pages(shared), KILL_PAGES);
+
+	die_under_the_zone_lock(KILL_PAGES - 2);
+	pcp_cache_get_stats(shared, &stats);
+	assert_int_equal(stats.missing_pages, 0);
+
+	/* A pool that looks empty, but is not. */
+	die_under_the_zone_lock(0);
+	void *page = pcp_depot_alloc(shared, 0);
+
+	assert_non_null(page);
+	pcp_depot_free(shared, page, 0);
+	pcp_cache_destroy(shared);
+	destroy_zone(zone);
+}
+
 int
 main(void)
 {
@@ -214,6 +255,7 @@ main(void)
 		cmocka_unit_test(kills_in_spin_double_nothing),
 		cmocka_unit_test(kills_in_bypass_double_nothing),
 		cmocka_unit_test(a_living_owner_is_left_alone),
+		cmocka_unit_test(a_count_cut_short_is_mended),
 	};
 
 	zone_unit_init();
