@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "card.h"
+#include "context.h"
+#include "libc.h"
+
+/* What softcx-run tells: options as "name=value" with newlines between, and where sysfs is. */
+#define OPTIONS_VARIABLE "SOFTCX_OPTIONS"
+#define SYSFS_VARIABLE   "SYSFS_PATH"
+#define REAL_DEVICES     "/sys/class/infiniband"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct softcx_config config;
+static char *options; /* the configuration points into it */
+static bool configured;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct softcx_card *) card;
+static unsigned int users;
+
+static void
+configure(void)
+{
+	const char *text = getenv(OPTIONS_VARIABLE), *why = NULL;
+	char *option, *save = NULL;
+
+	softcx_config_init(&config);
+	config.summary = stderr;
+	if (text == NULL)
+		return;
+	options = strdup(text);
+	if (options == NULL)
+		return;
+	for (option = strtok_r(options, "\n", &save); option != NULL;
+		option = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(option, '=');
+
+		if (value == NULL)
+			return;
+		*value++ = '\0';
+		if (softcx_config_set(&config, option, value, &why) < 0) {
+			abi_say("%s %s: %s; use softcx-run of the same build", option, value,
+				why == NULL ? "no such option" : why);
+			return;
+		}
+	}
+	configured = true;
+}
+
+unsigned int
+card_ports(void)
+{
+	pthread_once(&once, configure);
+	return configured ? config.ports : 0;
+}
+
+unsigned long
+card_rate(void)
+{
+	return config.rate;
+}
+
+int
+card_get(unsigned int index, struct softcx_port **port)
+{
+	struct softcx_card *made = NULL;
+	unsigned int i;
+	int error = 0;
+
+	pthread_mutex_lock(&lock);
+	made = atomic_load(&card);
+	if (made == NULL) {
+		error = softcx_device_create(&config, &made);
+		if (error == 0) {
+			for (i = 0; i < config.ports; i++)
+				softcx_port_set_events(
+					softcx_device_port(made, i), context_event, NULL);
+			atomic_store(&card, made);
+		}
+	}
+	if (error == 0) {
+		*port = softcx_device_port(made, index);
+		users++;
+	}
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+void
+card_put(void)
+{
+	pthread_mutex_lock(&lock);
+	users--;
+	pthread_mutex_unlock(&lock);
+}
+
+uint32_t
+card_new_pdn(void)
+{
+	static _Atomic(uint32_t) last;
+
+	return atomic_fetch_add(&last, 1) + 1;
+}
+
+void
+card_memory_gone(const void *address, size_t length)
+{
+	struct softcx_card *made = atomic_load_explicit(&card, memory_order_acquire);
+
+	if (made != NULL && !file_is_orphaned())
+		softcx_memory_gone(made, address, length);
+}
+
+void
+card_stop(void)
+{
+	struct softcx_card *made;
+
+	pthread_mutex_lock(&lock);
+	made = atomic_exchange(&card, NULL);
+	if (made != NULL && softcx_device_destroy(made) < 0)
+		abi_say("%s cannot be written", config.stats_file);
+	free(options);
+	options = NULL;
+	configured = false;
+	pthread_mutex_unlock(&lock);
+}
+
+/* <sysfs>/class/infiniband/mlx5_<index>/ports/1/hw_counters/<name> */
+static int
+counter_port(const char *path)
+{
+	const char *sysfs = getenv(SYSFS_VARIABLE);
+	unsigned int index;
+	int end = 0;
+
+	if (sysfs == NULL || strncmp(path, sysfs, strlen(sysfs)) != 0)
+		return -1;
+	if (sscanf(path + strlen(sysfs), "/class/infiniband/mlx5_%u/ports/1/hw_counters/%n", &index,
+		    &end) != 1 ||
+		end == 0 || index >= card_ports())
+		return -1;
+	return (int)index;
+}
+
+static void
+put_counter(const char *path, size_t folder, const char *name, uint64_t value)
+{
+	char file[512], text[32];
+	int fd;
+
+	snprintf(file, sizeof(file), "%.*s%s", (int)folder, path, name);
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
+	fd = libc_calls()->open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (libc_calls()->write(fd, text, strlen(text)) < 0)
+		abi_say("%s cannot be written", file);
+	libc_calls()->close(fd);
+}
+
+void
+card_refresh(const char *path)
+{
+	struct softcx_card *made = atomic_load_explicit(&card, memory_order_acquire);
+	struct softcx_port_counters counters;
+	const char *name;
+	int index;
+
+	if (made == NULL || strstr(path, "/hw_counters/") == NULL || file_is_orphaned())
+		return;
+	index = counter_port(path);
+	if (index < 0 || softcx_port_query(softcx_device_port(made, index), &counters) < 0)
+		return;
+	name = strrchr(path, '/') + 1;
+	if (strcmp(name, "out_of_buffer") == 0)
+		put_counter(path, name - path, name, counters.out_of_buffer);
+}

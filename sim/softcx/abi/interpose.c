@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The C library's calls as the program sees them. All but those about the nodes and descriptors of
+ * ours go on unchanged.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sockios.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "card.h"
+#include "context.h"
+#include "libc.h"
+#include "netdev.h"
+#include "node.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* What the wrapped calls return: a value, or -1 and errno. */
+static long
+result(long value)
+{
+	if (value >= 0)
+		return value;
+	errno = (int)-value;
+	return -1;
+}
+
+static bool
+needs_mode(int flags)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+static int
+open_path(int (*real)(const char *, int, ...), const char *path, int flags, mode_t mode)
+{
+	int index = node_index(path);
+
+	if (index >= 0)
+		return (int)result(context_open(index, flags));
+	card_refresh(path);
+	return real(path, flags, mode);
+}
+
+#define DEFINE_OPEN(name)                                                                          \
+	PUBLIC int name(const char *path, int flags, ...)                                          \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		va_list arguments;                                                                 \
+                                                                                                   \
+		if (needs_mode(flags)) {                                                           \
+			va_start(arguments, flags);                                                \
+			mode = va_arg(arguments, mode_t);                                          \
+			va_end(arguments);                                                         \
+		}                                                                                  \
+		return open_path(libc_calls()->name, path, flags, mode);                           \
+	}
+
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+
+/* What programs call that were compiled with checks for a missing mode. */
+PUBLIC int __open_2(const char *path, int flags);
+PUBLIC int __open64_2(const char *path, int flags);
+
+PUBLIC int
+__open_2(const char *path, int flags)
+{
+	return open_path(libc_calls()->open, path, flags, 0);
+}
+
+PUBLIC int
+__open64_2(const char *path, int flags)
+{
+	return open_path(libc_calls()->open64, path, flags, 0);
+}
+
+PUBLIC FILE *
+fopen(const char *path, const char *mode)
+{
+	card_refresh(path);
+	return libc_calls()->fopen(path, mode);
+}
+
+PUBLIC FILE *
+fopen64(const char *path, const char *mode)
+{
+	card_refresh(path);
+	return libc_calls()->fopen64(path, mode);
+}
+
+PUBLIC int
+stat(const char *path, struct stat *st)
+{
+	int index = node_index(path);
+
+	if (index < 0)
+		return libc_calls()->stat(path, st);
+	NODE_STAT(st, index);
+	return 0;
+}
+
+PUBLIC int
+stat64(const char *path, struct stat64 *st)
+{
+	int index = node_index(path);
+
+	if (index < 0)
+		return libc_calls()->stat64(path, st);
+	NODE_STAT(st, index);
+	return 0;
+}
+
+/* The port whose open node a descriptor is, or -1. */
+static int
+descriptor_port(int fd)
+{
+	struct abi_file *file = file_get(fd);
+	int index;
+
+	if (file == NULL)
+		return -1;
+	index = context_port(file);
+	file_put(file);
+	return index;
+}
+
+PUBLIC int
+fstat(int fd, struct stat *st)
+{
+	int index = descriptor_port(fd);
+
+	if (index < 0)
+		return libc_calls()->fstat(fd, st);
+	NODE_STAT(st, index);
+	return 0;
+}
+
+PUBLIC int
+fstat64(int fd, struct stat64 *st)
+{
+	int index = descriptor_port(fd);
+
+	if (index < 0)
+		return libc_calls()->fstat64(fd, st);
+	NODE_STAT(st, index);
+	return 0;
+}
+
+PUBLIC ssize_t
+read(int fd, void *buffer, size_t length)
+{
+	struct abi_file *file = file_get(fd);
+	ssize_t value;
+
+	if (file == NULL)
+		return libc_calls()->read(fd, buffer, length);
+	value = result(file_is_orphaned() ? -EIO : file->ops->read(file, buffer, length));
+	file_put(file);
+	return value;
+}
+
+PUBLIC ssize_t
+write(int fd, const void *buffer, size_t length)
+{
+	struct abi_file *file = file_get(fd);
+	ssize_t value;
+
+	if (file == NULL)
+		return libc_calls()->write(fd, buffer, length);
+	value = result(file_is_orphaned() ? -EIO : file->ops->write(file, buffer, length));
+	file_put(file);
+	return value;
+}
+
+PUBLIC int
+close(int fd)
+{
+	return file_close(fd) ? 0 : libc_calls()->close(fd);
+}
+
+PUBLIC int
+ioctl(int fd, unsigned long request, ...)
+{
+	void *argument;
+	va_list arguments;
+	int value;
+
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	/* libibverbs then falls back to commands by write(). */
+	if (descriptor_port(fd) >= 0)
+		return (int)result(-ENOTTY);
+	if (request == SIOCETHTOOL && card_ports() > 0 && netdev_ethtool(argument, &value))
+		return (int)result(value);
+	return libc_calls()->ioctl(fd, request, argument);
+}
+
+static void *
+map(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	struct abi_file *file = flags & MAP_ANONYMOUS ? NULL : file_get(fd);
+	int error = 0;
+
+	if (file != NULL) {
+		error = file->ops->mmap(file, length, protection, flags, offset);
+		file_put(file);
+	}
+	if (error < 0) {
+		errno = -error;
+		return MAP_FAILED;
+	}
+	if (flags & MAP_FIXED)
+		card_memory_gone(address, length);
+	return libc_calls()->mmap(address, length, protection, flags, fd, offset);
+}
+
+PUBLIC void *
+mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	return map(address, length, protection, flags, fd, offset);
+}
+
+PUBLIC void *
+mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset)
+{
+	return map(address, length, protection, flags, fd, offset);
+}
+
+PUBLIC int
+munmap(void *address, size_t length)
+{
+	card_memory_gone(address, length);
+	return libc_calls()->munmap(address, length);
+}
+
+PUBLIC void *
+mremap(void *address, size_t old_length, size_t length, int flags, ...)
+{
+	void *place;
+	va_list arguments;
+
+	va_start(arguments, flags);
+	place = va_arg(arguments, void *);
+	va_end(arguments);
+	card_memory_gone(address, old_length);
+	if (flags & MREMAP_FIXED)
+		card_memory_gone(place, length);
+	return libc_calls()->mremap(address, old_length, length, flags, place);
+}
+
+PUBLIC int
+socket(int domain, int type, int protocol)
+{
+	/* RDMA netlink would list the kernel's devices; without it sysfs is looked at, which is
+	 * ours. */
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && card_ports() > 0)
+		return (int)result(-EPROTONOSUPPORT);
+	return libc_calls()->socket(domain, type, protocol);
+}
+
+PUBLIC int
+sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+	if ((number == SIGSEGV || number == SIGBUS) && card_ports() > 0)
+		return (int)result(softcx_guard_sigaction(number, action, old));
+	return libc_calls()->sigaction(number, action, old);
+}

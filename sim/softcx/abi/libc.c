@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libc.h"
+
+static struct libc_calls calls;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void
+find(const char *name, void *call)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	/* Without the C library below nothing works, and nothing can be said. */
+	if (symbol == NULL)
+		abort();
+	memcpy(call, &symbol, sizeof(symbol));
+}
+
+static void
+find_all(void)
+{
+	find("open", &calls.open);
+	find("open64", &calls.open64);
+	find("stat", &calls.stat);
+	find("stat64", &calls.stat64);
+	find("fstat", &calls.fstat);
+	find("fstat64", &calls.fstat64);
+	find("fopen", &calls.fopen);
+	find("fopen64", &calls.fopen64);
+	find("read", &calls.read);
+	find("write", &calls.write);
+	find("ioctl", &calls.ioctl);
+	find("close", &calls.close);
+	find("mmap", &calls.mmap);
+	find("munmap", &calls.munmap);
+	find("mremap", &calls.mremap);
+	find("socket", &calls.socket);
+	find("sigaction", &calls.sigaction);
+}
+
+const struct libc_calls *
+libc_calls(void)
+{
+	pthread_once(&once, find_all);
+	return &calls;
+}
+
+void
+abi_say(const char *format, ...)
+{
+	char line[512];
+	va_list arguments;
+	size_t length;
+
+	va_start(arguments, format);
+	snprintf(line, sizeof(line) - 1, "softcx: ");
+	vsnprintf(line + strlen(line), sizeof(line) - 1 - strlen(line), format, arguments);
+	va_end(arguments);
+	length = strlen(line);
+	line[length] = '\n';
+	if (libc_calls()->write(STDERR_FILENO, line, length + 1) < 0)
+		return; /* nobody is there to be told */
+}
