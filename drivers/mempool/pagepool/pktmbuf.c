@@ -51,6 +51,19 @@ default_page_size(const struct pp_pktmbuf_config *config)
 	return small ? PP_PAGE_SIZE : RTE_PGSIZE_2M;
 }
 
+/* The kernel moves plain pages as it likes, under a device that was told where they are. */
+static bool
+can_be_told_to_devices(const char *name, enum pp_backend backend)
+{
+	if (backend != PP_BACKEND_ANON || rte_eal_iova_mode() != RTE_IOVA_PA)
+		return true;
+	MEMPOOL_LOG(ERR,
+		"%s: plain pages have no lasting physical address; use backend memzone or memfd, "
+		"or EAL's --iova-mode=va",
+		name);
+	return false;
+}
+
 struct rte_mempool *
 pp_pktmbuf_pool_create(const char *name, unsigned int n, uint16_t priv_size,
 	uint16_t data_room_size, int socket_id, const struct pp_pktmbuf_config *asked)
@@ -66,6 +79,10 @@ pp_pktmbuf_pool_create(const char *name, unsigned int n, uint16_t priv_size,
 	if (RTE_ALIGN(priv_size, RTE_MBUF_PRIV_ALIGN) != priv_size ||
 		(size_t)priv_size + data_room_size > PP_PKTMBUF_ROOM_MAX || n == 0) {
 		rte_errno = EINVAL;
+		return NULL;
+	}
+	if (!can_be_told_to_devices(name, config.backend)) {
+		rte_errno = ENOTSUP;
 		return NULL;
 	}
 	if (config.page_size == 0)

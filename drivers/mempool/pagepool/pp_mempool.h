@@ -45,9 +45,9 @@ struct pp_pktmbuf_config {
 /*
  * A pktmbuf pool of n mbufs on pages of an arena of its own, mbuf headers staggered by what
  * data_room_size leaves of the page. priv_size and data_room_size as in rte_pktmbuf_pool_create(),
- * their sum at most PP_PKTMBUF_ROOM_MAX (EINVAL). Its caches are the pool's only ones: the mempool
- * has cache_size 0. `config` NULL: EAL's memory, mode bh. Not for secondary processes.
- * Release it with pp_pktmbuf_pool_free().
+ * their sum at most PP_PKTMBUF_ROOM_MAX (EINVAL). PP_BACKEND_ANON only with IOVA mode VA (ENOTSUP).
+ * Its caches are the pool's only ones: the mempool has cache_size 0. `config` NULL: EAL's memory,
+ * mode bh. Not for secondary processes. Release it with pp_pktmbuf_pool_free().
  */
 struct rte_mempool *pp_pktmbuf_pool_create(const char *name, unsigned int n, uint16_t priv_size,
 	uint16_t data_room_size, int socket_id, const struct pp_pktmbuf_config *config);
