@@ -244,21 +244,36 @@ find_object(const struct uverbs_context *context, enum object_type type, uint32_
 	return handle_find(&context->handles, type, handle, &error);
 }
 
-/* Memory that is not there, or not writable, is found now, as by the kernel's pinning. */
+static bool populate_works;
+
+static void
+try_populate(void)
+{
+	static uint8_t here;
+	uint64_t page = sysconf(_SC_PAGESIZE);
+
+	populate_works =
+		madvise((void *)((uintptr_t)&here & ~(page - 1)), page, MADV_POPULATE_READ) == 0;
+}
+
+/*
+ * Memory that is not there, or not writable, is found now, as by the kernel's pinning; where the
+ * kernel is too old to tell, when the device meets it.
+ */
 int
 pin_memory(uint64_t address, uint64_t length, bool writable)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint64_t page = sysconf(_SC_PAGESIZE), start = address & ~(page - 1), end;
 
 	if (length == 0 || __builtin_add_overflow(address, length, &end) || end > end + page - 1)
 		return -EINVAL;
+	pthread_once(&once, try_populate);
 	end = (end + page - 1) & ~(page - 1);
-	if (madvise((void *)(uintptr_t)start, end - start,
-		    writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+	if (!populate_works || madvise((void *)(uintptr_t)start, end - start,
+				       writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return 0;
-	if (errno == EINVAL) /* an older kernel cannot tell */
-		return 0;
-	return errno == ENOMEM || errno == EFAULT || errno == EHWPOISON ? -EFAULT : -errno;
+	return errno == EAGAIN || errno == EINTR ? -EAGAIN : -EFAULT;
 }
 
 int

@@ -276,6 +276,18 @@ PUBLIC int
 sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
 	if ((number == SIGSEGV || number == SIGBUS) && card_ports() > 0)
-		return (int)result(softcx_guard_sigaction(number, action, old));
+		return softcx_guard_sigaction(number, action, old);
 	return libc_calls()->sigaction(number, action, old);
+}
+
+/* The C library's goes to its sigaction() without passing by ours. */
+PUBLIC sighandler_t
+signal(int number, sighandler_t handler)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+
+	if (number != SIGSEGV && number != SIGBUS)
+		return libc_calls()->signal(number, handler);
+	sigemptyset(&action.sa_mask);
+	return sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
 }

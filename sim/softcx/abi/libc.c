@@ -42,6 +42,7 @@ find_all(void)
 	find("mremap", &calls.mremap);
 	find("socket", &calls.socket);
 	find("sigaction", &calls.sigaction);
+	find("signal", &calls.signal);
 }
 
 const struct libc_calls *

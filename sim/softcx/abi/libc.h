@@ -27,6 +27,7 @@ struct libc_calls {
 	void *(*mremap)(void *address, size_t old_length, size_t length, int flags, ...);
 	int (*socket)(int domain, int type, int protocol);
 	int (*sigaction)(int number, const struct sigaction *action, struct sigaction *old);
+	sighandler_t (*signal)(int number, sighandler_t handler);
 };
 
 const struct libc_calls *libc_calls(void);

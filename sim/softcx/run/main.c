@@ -158,7 +158,7 @@ parse(int argc, char **argv, struct request *request)
 				say("--%s takes no value", options[option].name);
 				return -EINVAL;
 			}
-			value = "on";
+			value = "yes";
 		} else if (value == NULL) {
 			if (i + 1 == argc) {
 				say("--%s needs a value", options[option].name);

@@ -166,7 +166,8 @@ sysfs_create(const char *folder, unsigned int ports, bool netdevs)
 
 	put(&tree, "6", "class/infiniband_verbs/abi_version");
 	put(&tree, "", DRIVER "/uevent");
-	for (i = 0; i < ports; i++) {
+	/* Backwards: libibverbs lists as the folder does, which in tmpfs is the last one first. */
+	for (i = ports; i-- > 0;) {
 		put_pci(&tree, i, netdevs);
 		put_infiniband(&tree, i);
 		put_uverbs(&tree, i);
