@@ -167,18 +167,29 @@ put_counter(const char *path, size_t folder, const char *name, uint64_t value)
 }
 
 void
-card_refresh(const char *path)
+card_counters(unsigned int index, struct softcx_port_counters *counters)
 {
 	struct softcx_card *made = atomic_load_explicit(&card, memory_order_acquire);
+
+	if (made == NULL || file_is_orphaned() ||
+		softcx_port_query(softcx_device_port(made, index), counters) < 0)
+		memset(counters, 0, sizeof(*counters));
+}
+
+void
+card_refresh(const char *path)
+{
 	struct softcx_port_counters counters;
 	const char *name;
 	int index;
 
-	if (made == NULL || strstr(path, "/hw_counters/") == NULL || file_is_orphaned())
+	if (atomic_load_explicit(&card, memory_order_relaxed) == NULL ||
+		strstr(path, "/hw_counters/") == NULL)
 		return;
 	index = counter_port(path);
-	if (index < 0 || softcx_port_query(softcx_device_port(made, index), &counters) < 0)
+	if (index < 0)
 		return;
+	card_counters(index, &counters);
 	name = strrchr(path, '/') + 1;
 	if (strcmp(name, "out_of_buffer") == 0)
 		put_counter(path, name - path, name, counters.out_of_buffer);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct softcx_port;
+#include "device.h"
 
 /* Ports of the card that softcx-run described; 0: this process runs without one. */
 unsigned int card_ports(void);
@@ -26,6 +26,9 @@ uint32_t card_new_pdn(void);
 
 /* Memory of the program is about to go. */
 void card_memory_gone(const void *address, size_t length);
+
+/* The counters of a port; zeros while nothing is open. */
+void card_counters(unsigned int index, struct softcx_port_counters *counters);
 
 /* Bring the counters in sysfs up to date, if `path` is one of them. */
 void card_refresh(const char *path);

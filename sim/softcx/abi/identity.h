@@ -15,6 +15,7 @@
 #define IDENTITY_FW_VERSION ((uint64_t)16 << 32 | 35 << 16 | 1012)
 #define IDENTITY_CLOCK_KHZ  1000000
 #define IDENTITY_NETDEV     "softcx%u"
+#define IDENTITY_PCI        "0000:03:00.%u"
 #define IDENTITY_DEVICE     "mlx5_%u"
 
 /* Of a port; its MAC address has the same last byte. */

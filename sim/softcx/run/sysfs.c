@@ -12,7 +12,6 @@
 #include "node.h"
 #include "run.h"
 
-#define PCI_ADDRESS "0000:03:00.%u"
 #define DRIVER      "bus/pci/drivers/mlx5_core"
 #define LINKS       "../../../bus/pci/devices/" /* from below class/NAME/DEVICE */
 #define NO_RESOURCE "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
@@ -87,7 +86,7 @@ put_pci(struct tree *tree, unsigned int index, bool netdev)
 {
 	char base[64], text[512];
 
-	snprintf(base, sizeof(base), "bus/pci/devices/" PCI_ADDRESS, index);
+	snprintf(base, sizeof(base), "bus/pci/devices/" IDENTITY_PCI, index);
 	snprintf(text, sizeof(text), "0x%04x", IDENTITY_PCI_VENDOR);
 	put(tree, text, "%s/vendor", base);
 	put(tree, text, "%s/subsystem_vendor", base);
@@ -104,7 +103,7 @@ put_pci(struct tree *tree, unsigned int index, bool netdev)
 		IDENTITY_PART_ID, IDENTITY_PCI_VENDOR, IDENTITY_SUBSYSTEM);
 	put(tree, text, "%s/modalias", base);
 	snprintf(text, sizeof(text),
-		"DRIVER=mlx5_core\nPCI_CLASS=20000\nPCI_ID=%04X:%04X\nPCI_SLOT_NAME=" PCI_ADDRESS,
+		"DRIVER=mlx5_core\nPCI_CLASS=20000\nPCI_ID=%04X:%04X\nPCI_SLOT_NAME=" IDENTITY_PCI,
 		IDENTITY_PCI_VENDOR, IDENTITY_PART_ID, index);
 	put(tree, text, "%s/uevent", base);
 	put_link(tree, "../../drivers/mlx5_core", "%s/driver", base);
@@ -121,7 +120,7 @@ put_infiniband(struct tree *tree, unsigned int index)
 	uint64_t guid = identity_guid(index);
 
 	snprintf(base, sizeof(base), "class/infiniband/" IDENTITY_DEVICE, index);
-	snprintf(text, sizeof(text), LINKS PCI_ADDRESS, index);
+	snprintf(text, sizeof(text), LINKS IDENTITY_PCI, index);
 	put_link(tree, text, "%s/device", base);
 	put(tree, "1: CA", "%s/node_type", base);
 	put(tree, IDENTITY_FW_TEXT, "%s/fw_ver", base);
@@ -149,7 +148,7 @@ put_uverbs(struct tree *tree, unsigned int index)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), LINKS PCI_ADDRESS, index);
+	snprintf(text, sizeof(text), LINKS IDENTITY_PCI, index);
 	put_link(tree, text, "class/infiniband_verbs/uverbs%u/device", index);
 	snprintf(text, sizeof(text), IDENTITY_DEVICE, index);
 	put(tree, text, "class/infiniband_verbs/uverbs%u/ibdev", index);
