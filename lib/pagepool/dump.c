@@ -12,6 +12,9 @@ pp_zone_get_stats(struct pp_zone *zone, struct pp_zone_stats *stats)
 	*stats = zone->stats;
 	stats->contended = zone->lock.contended;
 	stats->pages = zone->pages;
+	stats->bad_pages = pp_zone_bad_pages(zone);
+	for (unsigned int kind = 0; kind < PP_BAD_KINDS; kind++)
+		stats->bad[kind] = pp_zone_bad(zone, kind);
 	stats->free = zone->free_pages;
 	stats->watermark_min = zone->watermark_min;
 	stats->watermark_low = zone->watermark_low;
@@ -38,6 +41,12 @@ pp_zone_dump(struct pp_zone *zone, FILE *f)
 		" bad_frees %" PRIu64 " repairs %" PRIu64 "\n",
 		stats.splits, stats.merges, stats.failed, stats.contended, stats.bad_frees,
 		stats.repairs);
+	if (stats.bad_pages > 0)
+		fprintf(f, "  bad_pages %" PRIu64 "\n", stats.bad_pages);
+	for (unsigned int kind = 0; kind < PP_BAD_KINDS; kind++)
+		if (stats.bad[kind] > 0)
+			fprintf(f, "  bad: %s %" PRIu64 "\n", pp_bad_kind_name(kind),
+				stats.bad[kind]);
 	for (unsigned int order = 0; order <= zone->max_order; order++)
 		if (stats.allocs[order] + stats.frees[order] > 0)
 			fprintf(f, "  order %u: allocs %" PRIu64 " frees %" PRIu64 "\n", order,

@@ -83,6 +83,24 @@ int pp_arena_node(const struct pp_arena *arena);
 /* "memzone", "memfd" or "anon". */
 const char *pp_backend_name(enum pp_backend backend);
 
+/* ---- pages gone bad ---- */
+
+/* What may be wrong with a page, or with a pointer to one. */
+enum pp_bad_kind {
+	PP_BAD_FOREIGN,     /* no memory of this zone */
+	PP_BAD_ALIGNMENT,   /* inside of a page, or between two */
+	PP_BAD_STATE,       /* not what its descriptor says it is */
+	PP_BAD_ORDER,       /* a block of another order */
+	PP_BAD_OWNER,       /* of another cache, or of a direct user of the zone */
+	PP_BAD_DOUBLE_FREE, /* already at rest: in the zone or a cache */
+	PP_BAD_POISON,      /* written to while it was free */
+	PP_BAD_COUNT,       /* no page: a list's count that cannot be */
+	PP_BAD_KINDS,
+};
+
+/* "foreign pointer", "double free", ... */
+const char *pp_bad_kind_name(enum pp_bad_kind kind);
+
 /* ---- zones ---- */
 
 #define PP_COLOUR_STEP RTE_CACHE_LINE_SIZE
@@ -113,6 +131,7 @@ pp_run_addr(const struct pp_run *run, uint32_t i)
 enum pp_alloc_flags {
 	PP_ALLOC_REFILL = 1u << 0,  /* may use the reserve: all pages below `min` */
 	PP_ALLOC_TRYLOCK = 1u << 1, /* fail with EBUSY rather than wait: for signal handlers */
+	PP_ALLOC_CHECKED = 1u << 2, /* pp_zone_check() follows: the poison stays to be looked at */
 };
 
 struct pp_zone;
@@ -123,7 +142,10 @@ struct pp_zone;
  */
 struct pp_zone *pp_zone_create(const char *name, int node, unsigned int max_order);
 
-/* -EBUSY, and nothing done, while pages are in use. The runs' memory is the caller's. */
+/*
+ * -EBUSY, and nothing done, while pages are in use; those set aside are not. The runs' memory is
+ * the caller's.
+ */
 int pp_zone_destroy(struct pp_zone *zone);
 
 /*
@@ -203,6 +225,8 @@ struct pp_zone_stats {
 	uint64_t contended; /* lock holds that had to wait */
 	uint64_t bad_frees; /* foreign, misaligned or double */
 	uint64_t repairs;   /* after a process died under the lock */
+	uint64_t bad_pages; /* set aside: neither free nor in use, and never handed out again */
+	uint64_t bad[PP_BAD_KINDS]; /* what was found, by bad frees and pp_zone_check() */
 	uint64_t watermark_min, watermark_low, watermark_high;
 };
 
@@ -222,6 +246,48 @@ const char *pp_zone_name(const struct pp_zone *zone);
  * lock: for asserts, tests and fuzzers. False at the first fault, which is logged.
  */
 bool pp_zone_is_valid(struct pp_zone *zone);
+
+/* ---- checks: for caches over a zone ---- */
+
+/* Where a block is that the zone counts as in use. */
+enum pp_place {
+	PP_PLACE_ZONE, /* with a direct user of the zone, or on its way */
+	PP_PLACE_REST, /* at rest in a cache */
+	PP_PLACE_OUT,  /* handed out by a cache; or in lists that it does not look into */
+};
+
+/* A move of blocks from one place to another, by a cache. */
+struct pp_check {
+	enum pp_place from, to;
+	unsigned int order;
+	unsigned int lcore_id; /* who moves them: the last owner, should they turn up wrongly */
+	uint8_t tag;           /* of the cache: pp_zone_new_tag() */
+	bool quiet;            /* from a signal handler: nothing is logged */
+	/* Bytes of each page to fill while it is free: by frees, and looked at by allocations. */
+	uint32_t poison_offset, poison_len;
+};
+
+#define PP_PAGE_POISON 0xaa
+
+/*
+ * Check n blocks that move, and note in their descriptors that they did. Whatever is wrong is
+ * counted and reported, with its last owner, and taken out of `pages`; a page that is in two
+ * places, or was written to while free, is set aside for good. Returns how many are left. Takes no
+ * lock unless something is wrong. Blocks go to the zone by two calls: to PP_PLACE_ZONE, then
+ * pp_zone_free_bulk(), which refuses those that a cache has.
+ */
+uint32_t pp_zone_check(
+	struct pp_zone *zone, const struct pp_check *check, void **pages, uint32_t n);
+
+/* A number, never 0, by which descriptors know a cache; the 256th cache shares the first's. */
+uint8_t pp_zone_new_tag(struct pp_zone *zone);
+
+/* Count something bad. True when a line may be logged: a few per second are. */
+bool pp_zone_note_bad(struct pp_zone *zone, enum pp_bad_kind kind);
+
+/* Pages set aside, and what was found; as in the statistics, but no lock is taken. */
+uint64_t pp_zone_bad_pages(const struct pp_zone *zone);
+uint64_t pp_zone_bad(const struct pp_zone *zone, enum pp_bad_kind kind);
 
 /* ---- pools: a zone per node ---- */
 

@@ -35,7 +35,7 @@ pool_idle(const struct pp_pool *pool)
 
 		if (zone == NULL)
 			continue;
-		in_use = pp_zone_pages(zone) - pp_zone_free_pages(zone);
+		in_use = pp_zone_pages(zone) - pp_zone_free_pages(zone) - pp_zone_bad_pages(zone);
 		if (in_use > 0) {
 			PP_LOG(ERR, "%s: not destroyed, %" PRIu64 " pages of node %u are in use",
 				pool->name, in_use, i);

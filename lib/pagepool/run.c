@@ -40,7 +40,7 @@ find_run(const struct pp_zone *zone, const char *addr)
 }
 
 struct pp_page *
-pp_zone_page(const struct pp_zone *zone, const void *addr)
+pp_zone_page_around(const struct pp_zone *zone, const void *addr)
 {
 	const struct pp_zone_run *run = find_run(zone, addr);
 
@@ -49,9 +49,15 @@ pp_zone_page(const struct pp_zone *zone, const void *addr)
 	const uint64_t offset = (uint64_t)((const char *)addr - run->run.addr);
 	const uint64_t i = rte_reciprocal_divide_u64(offset, &run->stride_inverse);
 
-	if (i >= run->run.count || pp_run_addr(&run->run, (uint32_t)i) != addr)
-		return NULL;
-	return &run->pages[i];
+	return i < run->run.count ? &run->pages[i] : NULL;
+}
+
+struct pp_page *
+pp_zone_page(const struct pp_zone *zone, const void *addr)
+{
+	struct pp_page *page = pp_zone_page_around(zone, addr);
+
+	return page != NULL && pp_page_addr(page) == addr ? page : NULL;
 }
 
 bool

@@ -67,6 +67,34 @@ pp_zone_insert(struct pp_zone *zone, struct pp_page *page, unsigned int order)
 	list_add(zone, &run->pages[i], order);
 }
 
+bool
+pp_zone_take_off(struct pp_zone *zone, struct pp_page *page)
+{
+	const struct pp_zone_run *run = page->run;
+	const uint32_t i = (uint32_t)(page - run->pages);
+	unsigned int order = 0;
+	struct pp_page *head = page;
+
+	while (pp_load_relaxed(&head->state) != PP_PAGE_FREE || head->order < order) {
+		if (++order > zone->max_order)
+			return false;
+		head = &run->pages[i & ~((1u << order) - 1)];
+	}
+	order = head->order;
+	list_remove(zone, head, order);
+	/* The half without the page is free, and so is its quarter of the other, and so on. */
+	while (order > 0) {
+		const uint32_t half = 1u << --order;
+		const bool upper = (i & half) != 0;
+
+		list_add(zone, upper ? head : head + half, order);
+		head += upper ? half : 0;
+	}
+	page->order = 0;
+	set_free_pages(zone, zone->free_pages - 1);
+	return true;
+}
+
 /*
  * The free block to carve n blocks of `order` from: the smallest that holds them all, else the
  * largest there is. NULL when none is left.
@@ -126,14 +154,21 @@ pp_page_take(struct pp_page *page, enum pp_page_state state)
 		&page->state, &used, (uint8_t)state, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+/* What a cache that checks has, only that cache frees. */
+static bool
+is_freeable(const struct pp_page *page, unsigned int order)
+{
+	return page != NULL && page->order == order && pp_page_place(page) == PP_PLACE_ZONE;
+}
+
 static bool
 release(struct pp_zone *zone, const void *addr, unsigned int order)
 {
 	struct pp_page *page = pp_zone_page(zone, addr);
 
 	/* Atomic: a handler may return the same block meanwhile, without the lock. */
-	if (page == NULL || page->order != order || !pp_page_take(page, PP_PAGE_TAIL)) {
-		zone->stats.bad_frees++;
+	if (!is_freeable(page, order) || !pp_page_take(page, PP_PAGE_TAIL)) {
+		pp_bad_free(zone, addr, order);
 		return false;
 	}
 	pp_zone_insert(zone, page, order);
@@ -208,7 +243,7 @@ push_returned(struct pp_zone *zone, const void *addr, unsigned int order)
 {
 	struct pp_page *page = pp_zone_page(zone, addr);
 
-	if (page == NULL || page->order != order || !pp_page_take(page, PP_PAGE_RETURNED))
+	if (!is_freeable(page, order) || !pp_page_take(page, PP_PAGE_RETURNED))
 		return -EINVAL;
 	pp_fetch_add(&zone->returned_pages, UINT64_C(1) << order);
 	page->returned = pp_load_relaxed(&zone->returned);
@@ -251,6 +286,8 @@ pp_zone_alloc_bulk(
 		rte_errno = ENOMEM;
 	}
 	pp_unlock(&zone->lock);
+	if (unlikely(zone->poisons) && !(flags & PP_ALLOC_CHECKED))
+		pp_forget_poison(zone, order, pages, done);
 	return done;
 }
 
@@ -260,14 +297,6 @@ pp_zone_alloc(struct pp_zone *zone, unsigned int order, unsigned int flags)
 	void *page;
 
 	return pp_zone_alloc_bulk(zone, order, &page, 1, flags) == 1 ? page : NULL;
-}
-
-static void
-log_bad_free(const struct pp_zone *zone, const void *page, unsigned int order)
-{
-	PP_LOG(ERR,
-		"%s: free of %p at order %u, which is no block of this zone in use (double free?)",
-		zone->name, page, order);
 }
 
 int
@@ -282,7 +311,7 @@ pp_zone_free(struct pp_zone *zone, void *page, unsigned int order, unsigned int 
 	if (ok)
 		return 0;
 	if (!(flags & PP_ALLOC_TRYLOCK))
-		log_bad_free(zone, page, order);
+		pp_log_bad_free(zone, page, order);
 	return -EINVAL;
 }
 
@@ -301,7 +330,7 @@ pp_zone_free_bulk(struct pp_zone *zone, unsigned int order, void *const *pages, 
 	}
 	pp_unlock(&zone->lock);
 	if (unlikely(done < n))
-		log_bad_free(zone, bad, order);
+		pp_log_bad_free(zone, bad, order);
 	return done;
 }
 
@@ -328,7 +357,7 @@ static uint64_t
 pages_in_use(struct pp_zone *zone)
 {
 	pp_zone_lock(zone);
-	const uint64_t in_use = zone->pages - zone->free_pages;
+	const uint64_t in_use = zone->pages - zone->free_pages - pp_zone_bad_pages(zone);
 
 	pp_unlock(&zone->lock);
 	return in_use;

@@ -19,6 +19,7 @@ pp_page_is_valid(const struct pp_zone *zone, const struct pp_page *page)
 	case PP_PAGE_FREE:
 	case PP_PAGE_USED:
 	case PP_PAGE_RETURNED:
+	case PP_PAGE_BAD:
 		/* a head: aligned to its size in the run, and ending inside of it */
 		return page->order <= zone->max_order && (i & ((1u << page->order) - 1)) == 0 &&
 		       i + (1u << page->order) <= run->run.count;

@@ -2,9 +2,9 @@
 /*
  * What a process that was killed under a zone's lock left half done.
  *
- * Descriptors are the truth: a block in use has a head that says so, set before the block is handed
- * out and cleared before it joins a list. Whatever no head in use covers was free, or on its way
- * to be, and the lists and counters follow.
+ * Descriptors are the truth: a block in use, or set aside, has a head that says so, set before the
+ * block is handed out and cleared before it joins a list. Whatever no head in use covers was free,
+ * or on its way to be, and the lists and counters follow.
  */
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ is_head_in_use(const struct pp_page *page)
 {
 	const uint8_t state = pp_load_relaxed(&page->state);
 
-	return state == PP_PAGE_USED || state == PP_PAGE_RETURNED;
+	return state == PP_PAGE_USED || state == PP_PAGE_RETURNED || state == PP_PAGE_BAD;
 }
 
 static void

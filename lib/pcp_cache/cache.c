@@ -45,7 +45,9 @@ static bool
 complete_config(const struct pp_zone *zone, struct pcp_config *config)
 {
 	if (config->max_order > PCP_MAX_ORDER || config->batch > PCP_BATCH_MAX ||
-		(unsigned int)config->mode >= RTE_DIM(mode_names))
+		(unsigned int)config->mode >= RTE_DIM(mode_names) ||
+		(unsigned int)config->checks > PCP_CHECKS_FULL ||
+		(config->poison_len > 0 && config->checks != PCP_CHECKS_FULL))
 		return false;
 	if (config->pages == 0)
 		config->pages = pp_zone_pages(zone);
@@ -137,7 +139,8 @@ pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
 
 		pcp->cache = cache;
 		pcp->attention = PCP_ATTENTION_OFFLINE;
-		if (config.mode == PCP_MODE_SPIN || config.mode == PCP_MODE_BYPASS)
+		if (config.mode == PCP_MODE_SPIN || config.mode == PCP_MODE_BYPASS ||
+			config.checks == PCP_CHECKS_FULL)
 			pcp->attention |= PCP_ATTENTION_MODE;
 	}
 	if (!pcp_process_joins(cache)) {

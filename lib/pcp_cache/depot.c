@@ -38,6 +38,24 @@ lock(struct pcp_depot *depot)
 	(void)pp_lock(&depot->lock);
 }
 
+/* The same, to use magazines of one order. */
+static struct pcp_depot_list *
+lock_list(struct pcp_depot *depot, unsigned int order)
+{
+	lock(depot);
+	if (unlikely(depot->tag != 0))
+		pcp_check_depot_list(depot, order);
+	return &depot->list[order];
+}
+
+static struct pcp_magazine *
+checked(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *full)
+{
+	if (unlikely(depot->tag != 0) && full != NULL)
+		pcp_check_full_magazine(depot, order, full);
+	return full;
+}
+
 static void
 unlock(struct pcp_depot *depot)
 {
@@ -51,6 +69,7 @@ count_arrival(struct pcp_depot *depot)
 	pp_store_release(&depot->arrivals, depot->arrivals + 1);
 }
 
+/* Returns what the zone took. */
 static uint32_t
 give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine)
 {
@@ -58,56 +77,52 @@ give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *m
 
 	/* Before the pages are elsewhere: a kill in between may lose them, not double them. */
 	pp_store_release(&magazine->count, 0);
-	pp_zone_free_bulk(depot->zone, order, magazine->page, n);
 	pp_fetch_add(&depot->drains, 1);
-	return n;
+	return pcp_zone_free_bulk(depot, PP_PLACE_REST, LCORE_ID_ANY, order, magazine->page, n);
 }
 
 /*
  * Give the coldest magazine to the zone, if more than `keep` blocks would stay or none is to stay.
- * Under the lock: whoever finds the depot dry must find the zone filled.
+ * Under the lock: whoever finds the depot dry must find the zone filled. False when there was none.
  */
-static uint32_t
-drain_one(struct pcp_depot *depot, unsigned int order, uint64_t keep)
+static bool
+drain_one(struct pcp_depot *depot, unsigned int order, uint64_t keep, uint64_t *moved)
 {
-	struct pcp_depot_list *list = &depot->list[order];
-	uint32_t moved = 0;
-
-	lock(depot);
+	struct pcp_depot_list *list = lock_list(depot, order);
 	const uint64_t full = pcp_stack_count(&list->full);
+	bool any = true;
 
 	if (full > keep / list->batch) {
-		struct pcp_magazine *magazine = pop_coldest(&list->full);
+		struct pcp_magazine *magazine = checked(depot, order, pop_coldest(&list->full));
 
-		moved = give_to_zone(depot, order, magazine);
+		*moved += give_to_zone(depot, order, magazine);
 		push(&list->empty, magazine);
 	} else if (list->partial->count > 0 && full * list->batch + list->partial->count > keep) {
-		moved = give_to_zone(depot, order, list->partial);
+		*moved += give_to_zone(depot, order, list->partial);
+	} else {
+		any = false;
 	}
-	if (moved > 0)
+	if (any)
 		count_arrival(depot);
 	unlock(depot);
-	return moved;
+	return any;
 }
 
 uint64_t
 pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep)
 {
 	uint64_t moved = 0;
-	uint32_t n;
 
-	while ((n = drain_one(depot, order, keep)) > 0)
-		moved += n;
+	while (drain_one(depot, order, keep, &moved))
+		;
 	return moved;
 }
 
 struct pcp_magazine *
 pcp_depot_take_full(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *empty)
 {
-	struct pcp_depot_list *list = &depot->list[order];
-
-	lock(depot);
-	struct pcp_magazine *got = pop(&list->full);
+	struct pcp_depot_list *list = lock_list(depot, order);
+	struct pcp_magazine *got = checked(depot, order, pop(&list->full));
 
 	pp_store_relaxed(&empty->count, 0);
 	if (got != NULL) {
@@ -124,9 +139,7 @@ pcp_depot_take_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 struct pcp_magazine *
 pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *full)
 {
-	struct pcp_depot_list *list = &depot->list[order];
-
-	lock(depot);
+	struct pcp_depot_list *list = lock_list(depot, order);
 	struct pcp_magazine *got = pop(&list->empty);
 
 	if (likely(got != NULL)) {
@@ -139,25 +152,25 @@ pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 
 	unlock(depot);
 	const uint32_t keep = pp_zone_pressure(depot->zone) ? 0 : list->high;
+	uint64_t moved = 0;
 
 	/* One in, at most two out: no single free pays for all of a depot under pressure. */
 	for (int i = 0; unlikely(n_full > keep) && i < 2; i++)
-		drain_one(depot, order, (uint64_t)keep * list->batch);
+		drain_one(depot, order, (uint64_t)keep * list->batch, &moved);
 	return got;
 }
 
 uint32_t
 pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n)
 {
-	struct pcp_depot_list *list = &depot->list[order];
+	struct pcp_depot_list *list = lock_list(depot, order);
 	uint32_t done = 0;
 
-	lock(depot);
 	while (done < n) {
 		struct pcp_magazine *magazine = list->partial;
 
 		if (magazine->count == 0) {
-			struct pcp_magazine *full = pop(&list->full);
+			struct pcp_magazine *full = checked(depot, order, pop(&list->full));
 
 			if (full == NULL)
 				break;
@@ -178,10 +191,9 @@ pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32
 uint32_t
 pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, uint32_t n)
 {
-	struct pcp_depot_list *list = &depot->list[order];
+	struct pcp_depot_list *list = lock_list(depot, order);
 	uint32_t done = 0;
 
-	lock(depot);
 	while (done < n) {
 		struct pcp_magazine *magazine = list->partial;
 
@@ -263,9 +275,8 @@ high_of(const struct pcp_config *config, unsigned int order)
 	return order == 0 ? (uint32_t)RTE_MIN(all, (uint64_t)UINT32_MAX) : 2 * config->lcores;
 }
 
-/* ceil(N/B) + 1 */
-static uint64_t
-n_magazines(const struct pcp_depot *depot, unsigned int order)
+uint64_t
+pcp_depot_magazines(const struct pcp_depot *depot, unsigned int order)
 {
 	const uint64_t blocks = depot->config.pages >> order;
 	const uint32_t batch = depot->list[order].batch;
@@ -276,7 +287,7 @@ n_magazines(const struct pcp_depot *depot, unsigned int order)
 static uint32_t
 n_slots(const struct pcp_depot *depot, unsigned int order)
 {
-	return rte_align32pow2((uint32_t)n_magazines(depot, order));
+	return rte_align32pow2((uint32_t)pcp_depot_magazines(depot, order));
 }
 
 /* Either stack of an order can hold all of its magazines. Returns the slots that are left. */
@@ -307,12 +318,16 @@ pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 		goto no_memory;
 	depot->zone = zone;
 	depot->config = *config;
+	depot->checks_full = config->checks == PCP_CHECKS_FULL;
+	depot->in_magazine = depot->checks_full ? PP_PLACE_REST : PP_PLACE_OUT;
+	if (config->checks != PCP_CHECKS_OFF)
+		depot->tag = pp_zone_new_tag(zone);
 	for (unsigned int order = 0; order <= config->max_order; order++) {
 		struct pcp_depot_list *list = &depot->list[order];
 
 		list->batch = batch_of(config, order);
 		list->high = high_of(config, order);
-		size += n_magazines(depot, order) * pcp_magazine_size(list->batch);
+		size += pcp_depot_magazines(depot, order) * pcp_magazine_size(list->batch);
 		slots += 2 * n_slots(depot, order);
 	}
 	depot->magazines = pcp_meta_alloc(zone, size);
@@ -328,7 +343,7 @@ pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 
 		slot = stack_init(&list->full, slot, n_slots(depot, order));
 		slot = stack_init(&list->empty, slot, n_slots(depot, order));
-		for (uint64_t i = n_magazines(depot, order); i > 0; i--) {
+		for (uint64_t i = pcp_depot_magazines(depot, order); i > 0; i--) {
 			struct pcp_magazine *magazine = (struct pcp_magazine *)memory;
 
 			memory += pcp_magazine_size(list->batch);

@@ -79,9 +79,12 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 	}
 
 	pp_zone_recover(depot->zone);
+	stats->bad_pages = pp_zone_bad_pages(depot->zone);
+	for (unsigned int kind = 0; kind < PP_BAD_KINDS; kind++)
+		stats->bad[kind] = pp_zone_bad(depot->zone, kind);
 
-	const uint64_t elsewhere = stats->in_use_pages + stats->cached_pages + stats->depot_pages +
-				   pp_zone_free_pages(depot->zone);
+	const uint64_t elsewhere = stats->in_use_pages + stats->bad_pages + stats->cached_pages +
+				   stats->depot_pages + pp_zone_free_pages(depot->zone);
 	const uint64_t pages = pp_zone_pages(depot->zone);
 
 	stats->missing_pages = pages > elsewhere ? pages - elsewhere : 0;
@@ -108,9 +111,10 @@ pcp_cache_dump(struct pcp_cache *cache, FILE *f)
 
 	pcp_cache_get_stats(cache, &stats);
 	fprintf(f,
-		"pcp_cache %s: mode %s batch %u high %" PRIu64 " max_order %u pages %" PRIu64 "\n",
+		"pcp_cache %s: mode %s batch %u high %" PRIu64 " max_order %u pages %" PRIu64
+		" checks %s\n",
 		pp_zone_name(cache->depot->zone), pcp_mode_name(config->mode), config->batch,
-		config->high, config->max_order, config->pages);
+		config->high, config->max_order, config->pages, pcp_checks_name(config->checks));
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
 		const struct pcp *pcp = &cache->pcp[i];
 
@@ -132,6 +136,11 @@ pcp_cache_dump(struct pcp_cache *cache, FILE *f)
 		" handler_allocs %" PRIu64 " handler_frees %" PRIu64 "\n",
 		stats.in_use_pages, stats.missing_pages, stats.buried, stats.handler_allocs,
 		stats.handler_frees);
+	fprintf(f, "  bad_pages %" PRIu64, stats.bad_pages);
+	for (unsigned int kind = 0; kind < PP_BAD_KINDS; kind++)
+		if (stats.bad[kind] > 0)
+			fprintf(f, ", %s %" PRIu64, pp_bad_kind_name(kind), stats.bad[kind]);
+	fprintf(f, "\n");
 	fprintf(f, "  reclaims %" PRIu64 " blocks %" PRIu64 " membarriers %" PRIu64 "\n",
 		stats.reclaims, stats.reclaim_blocks, stats.membarriers);
 }

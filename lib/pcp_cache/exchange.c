@@ -60,19 +60,23 @@ move_in(struct pcp *pcp, unsigned int order, struct pcp_attempt *attempt)
 		return true;
 	}
 	pcp_attempt_begins(attempt, depot);
-	struct pcp_magazine *full = pcp_depot_take_full(depot, order, list->loaded);
+	for (;;) {
+		struct pcp_magazine *full = pcp_depot_take_full(depot, order, list->loaded);
 
-	if (full != NULL) {
-		const uint32_t count = full->count;
-
-		pcp_prefetch_magazine(full, count, false);
+		if (full == NULL)
+			break;
 		list->loaded = full;
+		pcp_prefetch_magazine(full, full->count, false);
+		const uint32_t count = pcp_check(depot, PP_PLACE_REST, depot->in_magazine,
+			pcp_lcore_id(pcp), order, full->page, full->count);
+
 		pcp_set_count(list, count);
 		pcp_add(&pcp->stats[order].in, count);
-		return true;
+		if (likely(count > 0))
+			return true;
 	}
-	const uint32_t got = pp_zone_alloc_bulk(
-		depot->zone, order, list->loaded->page, list->capacity, PP_ALLOC_REFILL);
+	const uint32_t got = pcp_zone_alloc_bulk(depot, depot->in_magazine, pcp_lcore_id(pcp),
+		order, list->loaded->page, list->capacity);
 
 	pcp_set_count(list, got);
 	pcp_add(&pcp->stats[order].in, got);
@@ -91,6 +95,69 @@ pcp_refill(struct pcp *pcp, unsigned int order, struct pcp_attempt *attempt)
 }
 
 static void
+flush_magazine(
+	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
+{
+	const uint32_t done = pcp_depot_put(depot, order, magazine->page, count);
+
+	if (unlikely(done < count))
+		pcp_zone_free_bulk(depot, PP_PLACE_REST, LCORE_ID_ANY, order, magazine->page + done,
+			count - done);
+}
+
+static uint32_t
+come_to_rest(struct pcp *pcp, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+
+	return pcp_check(depot, depot->in_magazine, PP_PLACE_REST, pcp_lcore_id(pcp), order,
+		magazine->page, count);
+}
+
+/* Bad ones are not counted as moved: those that do not exist were no frees. */
+static uint32_t
+flush_lists(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+	struct pcp_list *list = &pcp->list[order];
+	const uint32_t previous = come_to_rest(pcp, order, list->previous, list->previous_count);
+	const uint32_t loaded =
+		come_to_rest(pcp, order, list->loaded, pcp_count(list) + list->parked);
+
+	pcp_add(&pcp->stats[order].out, loaded + previous);
+	flush_magazine(depot, order, list->previous, previous);
+	flush_magazine(depot, order, list->loaded, loaded);
+	/* Whoever sees the list empty must see that its pages have arrived. */
+	pp_store_release(&list->previous_count, 0);
+	pp_store_release(&list->parked, 0);
+	pp_store_release(&list->state, pp_load_relaxed(&list->state) & ~PCP_STATE_COUNT);
+	return loaded + previous;
+}
+
+/* A magazine with a bad block is not full, and what else is bad must not be handed out. */
+static bool
+is_sound(struct pcp *pcp, unsigned int order)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+	struct pcp_list *list = &pcp->list[order];
+	const uint32_t count = pcp_count(list);
+
+	if (likely(depot->tag == 0) || depot->checks_full)
+		return true;
+	if (pcp_magazines_overlap(list))
+		return false;
+	const uint32_t good = come_to_rest(pcp, order, list->loaded, count);
+
+	if (likely(good == count))
+		return true;
+	/* They rest now; the flush will see to the previous magazine. */
+	pcp_add(&pcp->stats[order].out, good);
+	flush_magazine(depot, order, list->loaded, good);
+	pcp_set_count(list, 0);
+	return false;
+}
+
+static void
 move_out(struct pcp *pcp, unsigned int order)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
@@ -102,6 +169,10 @@ move_out(struct pcp *pcp, unsigned int order)
 		swap_magazines(list, 0, count);
 		return;
 	}
+	if (unlikely(!is_sound(pcp, order))) {
+		flush_lists(pcp, order);
+		return;
+	}
 	pcp_add(&pcp->stats[order].out, count);
 	struct pcp_magazine *empty = pcp_depot_give_full(depot, order, list->loaded);
 
@@ -110,7 +181,8 @@ move_out(struct pcp *pcp, unsigned int order)
 		list->loaded = empty;
 	} else {
 		/* More pages than the zone has: it will know the ones freed twice. */
-		pp_zone_free_bulk(depot->zone, order, list->loaded->page, count);
+		pcp_zone_free_bulk(
+			depot, PP_PLACE_REST, LCORE_ID_ANY, order, list->loaded->page, count);
 	}
 	pcp_set_count(list, 0);
 }
@@ -123,36 +195,19 @@ pcp_make_room(struct pcp *pcp, unsigned int order)
 	end_move(pcp);
 }
 
-static void
-flush_magazine(
-	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
-{
-	const uint32_t done = pcp_depot_put(depot, order, magazine->page, count);
-
-	if (unlikely(done < count))
-		pp_zone_free_bulk(depot->zone, order, magazine->page + done, count - done);
-}
-
 uint32_t
 pcp_flush_list(struct pcp *pcp, unsigned int order)
 {
-	struct pcp_depot *depot = pcp->cache->depot;
 	struct pcp_list *list = &pcp->list[order];
-	const uint32_t loaded = pcp_count(list) + list->parked, previous = list->previous_count;
 
-	if (loaded + previous == 0)
+	if (pcp_list_blocks(list) == 0)
 		return 0;
 	begin_move(pcp, order);
 	pcp_fold_allocs(pcp, order);
-	pcp_add(&pcp->stats[order].out, loaded + previous);
-	flush_magazine(depot, order, list->previous, previous);
-	flush_magazine(depot, order, list->loaded, loaded);
-	/* Whoever sees the list empty must see that its pages have arrived. */
-	pp_store_release(&list->previous_count, 0);
-	pp_store_release(&list->parked, 0);
-	pp_store_release(&list->state, pp_load_relaxed(&list->state) & ~PCP_STATE_COUNT);
+	const uint32_t moved = flush_lists(pcp, order);
+
 	end_move(pcp);
-	return loaded + previous;
+	return moved;
 }
 
 uint64_t

@@ -50,6 +50,13 @@ enum pcp_mode {
 	PCP_MODE_NONE,   /* no exclusion: to be shown corrupting; never use it */
 };
 
+/* What is looked at, and when; the fast path's instructions are the same whatever is chosen. */
+enum pcp_checks {
+	PCP_CHECKS_OFF,
+	PCP_CHECKS_DEFERRED, /* a magazine when it is refilled, or drained to the depot */
+	PCP_CHECKS_FULL,     /* every block when it is handed out and taken back: the slow entry */
+};
+
 /* Page addresses on their way between lcores. The header's line is touched at exchanges only. */
 struct pcp_magazine {
 	uint32_t count; /* valid while in the depot */
@@ -77,7 +84,7 @@ enum pcp_attention {
 	PCP_ATTENTION_CLAIMED = 1u << 0, /* another thread holds this cache */
 	PCP_ATTENTION_DRAIN = 1u << 1,   /* give the pages to the depot when outside sections */
 	PCP_ATTENTION_OFFLINE = 1u << 2, /* has no magazines yet */
-	PCP_ATTENTION_MODE = 1u << 3,    /* the mode needs the slow entry */
+	PCP_ATTENTION_MODE = 1u << 3,    /* the mode, or checks, need the slow entry */
 };
 
 /* In blocks of the order. */
@@ -103,6 +110,7 @@ struct pcp {
 	struct pcp_list list[PCP_MAX_ORDER + 1];
 	struct pp_lock lock; /* PCP_MODE_SPIN only */
 	uint32_t locked;     /* the section holds `lock` */
+	uint32_t open;       /* checks full: calls may take the lists out of their parking */
 	uint32_t moving; /* order + 1 whose magazines change places: not to be trusted after a kill
 			  */
 	struct pcp_memory *magazines; /* of those that this cache brought along, ever */
@@ -132,6 +140,12 @@ struct pcp_config {
 	uint32_t max_order; /* of cached blocks, <= PCP_MAX_ORDER */
 	uint32_t lcores;    /* expected; 0: rte_lcore_count() */
 	uint64_t pages;     /* of the zone, once it is filled; 0: what it has now */
+	enum pcp_checks checks;
+	/*
+	 * With checks full: bytes of each page to fill while it is free, and to look at before it
+	 * is handed out. Only where nobody else keeps anything; len 0: none.
+	 */
+	uint32_t poison_offset, poison_len;
 };
 
 /*
@@ -150,6 +164,10 @@ struct pp_zone *pcp_cache_zone(const struct pcp_cache *cache);
 /* "bh", "spin", "bypass" or "none"; and back: -EINVAL for other words. */
 const char *pcp_mode_name(enum pcp_mode mode);
 int pcp_mode_parse(const char *name, enum pcp_mode *mode);
+
+/* "off", "deferred" or "full"; and back, as above. */
+const char *pcp_checks_name(enum pcp_checks checks);
+int pcp_checks_parse(const char *name, enum pcp_checks *checks);
 
 /*
  * Give what the caches hold to the zone: the caller's, the depot's and those of idle lcores at
@@ -183,10 +201,12 @@ struct pcp_stats {
 	uint64_t membarriers;
 	uint64_t cached_pages; /* in the lcores' magazines */
 	uint64_t depot_pages;
-	uint64_t in_use_pages;  /* handed out by calls above, and not given back */
-	uint64_t buried;        /* caches taken over from processes that died */
-	uint64_t missing_pages; /* neither free nor in use: the zone's own calls have them, or a
-				   process died moving them */
+	uint64_t in_use_pages;      /* handed out by calls above, and not given back */
+	uint64_t buried;            /* caches taken over from processes that died */
+	uint64_t bad_pages;         /* of the zone, set aside by checks for good */
+	uint64_t bad[PP_BAD_KINDS]; /* what checks found in the zone, by kind */
+	uint64_t missing_pages; /* neither free nor in use, nor bad: the zone's own calls have them,
+				   or a process died moving them */
 };
 
 /* Exact at rest, a snapshot otherwise. */

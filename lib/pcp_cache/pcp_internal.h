@@ -76,6 +76,9 @@ struct pcp_depot {
 	uint64_t backoff_cycles;
 	struct pcp_memory *magazines; /* of those the depot was born with */
 	struct pcp_magazine **slots;  /* of all stacks */
+	uint8_t tag; /* by which the zone's descriptors know these caches; 0: no checks */
+	bool checks_full;
+	enum pp_place in_magazine; /* where blocks in an lcore's magazines are, to checks */
 };
 
 /* ---- lists: only by who owns or has claimed the cache ---- */
@@ -116,7 +119,7 @@ pcp_set_count(struct pcp_list *list, uint32_t count)
  * nowhere for a moment, never in two places.
  */
 static inline void
-pcp_park(struct pcp *pcp)
+pcp_park_lists(struct pcp *pcp)
 {
 	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
 		struct pcp_list *list = &pcp->list[order];
@@ -129,7 +132,7 @@ pcp_park(struct pcp *pcp)
 }
 
 static inline void
-pcp_unpark(struct pcp *pcp)
+pcp_unpark_lists(struct pcp *pcp)
 {
 	for (unsigned int order = 0; order < PCP_ORDERS; order++) {
 		struct pcp_list *list = &pcp->list[order];
@@ -142,6 +145,28 @@ pcp_unpark(struct pcp *pcp)
 		list->capacity = pcp->cache->depot->list[order].batch;
 		pcp_set_count(list, count);
 	}
+}
+
+/*
+ * What a mode does to keep calls off the lists, and to let them. With checks full they stay parked,
+ * and every call that may use them takes them out for itself.
+ */
+static inline void
+pcp_park(struct pcp *pcp)
+{
+	if (unlikely(pcp->cache->depot->checks_full))
+		pcp->open = 0;
+	else
+		pcp_park_lists(pcp);
+}
+
+static inline void
+pcp_unpark(struct pcp *pcp)
+{
+	if (unlikely(pcp->cache->depot->checks_full))
+		pcp->open = 1;
+	else
+		pcp_unpark_lists(pcp);
 }
 
 /* Ask for all lines of a magazine at once: it comes from another core's cache. */
@@ -163,6 +188,9 @@ void *pcp_meta_alloc(const struct pp_zone *zone, size_t size);
 
 struct pcp_depot *pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config);
 void pcp_depot_destroy(struct pcp_depot *depot);
+
+/* The depot was born with: ceil(N/B) + 1, the partial one included. */
+uint64_t pcp_depot_magazines(const struct pcp_depot *depot, unsigned int order);
 
 /* Bytes of a magazine of `batch` pages. */
 size_t pcp_magazine_size(uint32_t batch);
@@ -228,6 +256,76 @@ void pcp_make_room(struct pcp *pcp, unsigned int order);
 /* Empty the lists of one order, or all, into the depot. Returns blocks moved. */
 uint32_t pcp_flush_list(struct pcp *pcp, unsigned int order);
 uint64_t pcp_flush(struct pcp *pcp);
+
+/* ---- check.c ---- */
+
+/* Blocks of a caller's array that are copied, and checked, at once. */
+#define PCP_CHECK_CHUNK 64u
+
+static inline unsigned int
+pcp_lcore_id(const struct pcp *pcp)
+{
+	return (unsigned int)(pcp - pcp->cache->pcp);
+}
+
+uint32_t pcp_check_pages(
+	struct pcp_depot *depot, const struct pp_check *check, void **pages, uint32_t n);
+
+/* n blocks move; those that are bad drop out. Returns how many are left. */
+static __rte_always_inline uint32_t
+pcp_check(struct pcp_depot *depot, enum pp_place from, enum pp_place to, unsigned int lcore_id,
+	unsigned int order, void **pages, uint32_t n)
+{
+	if (likely(depot->tag == 0) || from == to)
+		return n;
+	return pcp_check_pages(depot,
+		&(struct pp_check){.from = from, .to = to, .lcore_id = lcore_id, .order = order},
+		pages, n);
+}
+
+/* As pp_zone_alloc_bulk() with PP_ALLOC_REFILL and pp_zone_free_bulk(), with checks. */
+uint32_t pcp_zone_alloc_bulk(struct pcp_depot *depot, enum pp_place to, unsigned int lcore_id,
+	unsigned int order, void **pages, uint32_t n);
+uint32_t pcp_zone_free_bulk(struct pcp_depot *depot, enum pp_place from, unsigned int lcore_id,
+	unsigned int order, void *const *pages, uint32_t n);
+
+/* The same for one block, from a handler: whatever lock is held, and nothing is logged. */
+void *pcp_zone_tryalloc(struct pcp_depot *depot, unsigned int order);
+bool pcp_zone_tryfree(struct pcp_depot *depot, void *page, unsigned int order);
+
+/* Whether a block lies in both magazines of a list; the counts are right. */
+bool pcp_magazines_overlap(const struct pcp_list *list);
+
+/*
+ * Counts that cannot be are reported, and what they counted is forgotten: nobody knows what is
+ * there. It counts as in use from now on.
+ */
+void pcp_check_lists(struct pcp *pcp);
+void pcp_check_depot_list(struct pcp_depot *depot, unsigned int order);
+
+/* One that says otherwise is full all the same: what its slots name must be at rest, or drops out.
+ */
+void pcp_check_full_magazine(
+	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine);
+
+/* Around whatever uses the lists of a cache: counts are sane, and the lists where calls find them.
+ */
+static inline void
+pcp_lists_begin(struct pcp *pcp)
+{
+	if (likely(pcp->cache->depot->tag == 0))
+		return;
+	pcp_check_lists(pcp);
+	if (pcp->open)
+		pcp_unpark_lists(pcp);
+}
+
+static inline void
+pcp_lists_end(struct pcp *pcp)
+{
+	if (unlikely(pcp->open))
+		pcp_park_lists(pcp);
+}
 
 /* ---- process.c ---- */
 

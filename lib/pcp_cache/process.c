@@ -96,6 +96,7 @@ pcp_drop_lists(struct pcp *pcp)
 		pp_store_relaxed(&list->parked, 0);
 	}
 	pcp->moving = 0;
+	pcp->open = 0;
 	pp_fetch_or(&pcp->attention, PCP_ATTENTION_OFFLINE);
 }
 
@@ -118,6 +119,7 @@ pcp_bury(struct pcp *pcp)
 	for (unsigned int order = 0; order < PCP_ORDERS; order++)
 		pcp->list[order].capacity = 0;
 	pcp->locked = 0;
+	pcp->open = 0;
 	pp_unlock(&pcp->lock);
 	pp_store_relaxed(&pcp->nest, 0);
 	pp_store_relaxed(&pcp->busy, 0);

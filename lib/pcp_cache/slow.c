@@ -75,16 +75,34 @@ failed(struct pcp_depot *depot)
 	return -ENOMEM;
 }
 
+/* Out of the depot's magazines, for a user. */
+static uint32_t
+depot_alloc(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, void **pages,
+	uint32_t n)
+{
+	uint32_t done = 0, got, good;
+
+	if (order > depot->config.max_order)
+		return 0;
+	do {
+		got = pcp_depot_take(depot, order, pages + done, n - done);
+		good = pcp_check(
+			depot, PP_PLACE_REST, PP_PLACE_OUT, lcore_id, order, pages + done, got);
+		done += good;
+	} while (unlikely(good < got));
+	return done;
+}
+
 /* As many of n blocks as zone and depot have between them, zone first. */
 static uint32_t
-zone_alloc(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n,
-	struct pcp_attempt *attempt)
+zone_alloc(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, void **pages,
+	uint32_t n, struct pcp_attempt *attempt)
 {
 	pcp_attempt_begins(attempt, depot);
-	uint32_t done = pp_zone_alloc_bulk(depot->zone, order, pages, n, PP_ALLOC_REFILL);
+	uint32_t done = pcp_zone_alloc_bulk(depot, PP_PLACE_OUT, lcore_id, order, pages, n);
 
-	if (unlikely(done < n) && order <= depot->config.max_order)
-		done += pcp_depot_take(depot, order, pages + done, n - done);
+	if (unlikely(done < n))
+		done += depot_alloc(depot, lcore_id, order, pages + done, n - done);
 	return done;
 }
 
@@ -92,8 +110,8 @@ int
 pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
+	const unsigned int lcore_id = rte_lcore_id();
 	struct pcp_attempt attempt = {0};
-	uint32_t done = 0;
 
 	if (unlikely(order > pp_zone_max_order(depot->zone))) {
 		rte_errno = EINVAL;
@@ -101,38 +119,61 @@ pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, 
 	}
 	if (unlikely(is_hopeless(cache, order, n)))
 		return failed(depot);
-	if (order <= depot->config.max_order)
-		done = pcp_depot_take(depot, order, pages, n);
+	uint32_t done = depot_alloc(depot, lcore_id, order, pages, n);
+
 	do {
 		if (done < n)
-			done += zone_alloc(depot, order, pages + done, n - done, &attempt);
+			done += zone_alloc(
+				depot, lcore_id, order, pages + done, n - done, &attempt);
 	} while (unlikely(done < n) && reclaim(cache, NULL, order, &attempt));
 
 	if (unlikely(done < n)) {
-		pp_zone_free_bulk(depot->zone, order, pages, done);
+		pcp_zone_free_bulk(depot, PP_PLACE_OUT, lcore_id, order, pages, done);
 		return failed(depot);
 	}
 	pp_fetch_add(&depot->allocs, n);
 	pp_fetch_add(&depot->alloc_pages, (uint64_t)n << order);
-	if (unlikely(rte_lcore_id() == LCORE_ID_ANY))
+	if (unlikely(lcore_id == LCORE_ID_ANY))
 		pp_fetch_add(&depot->unregistered, n);
 	return 0;
+}
+
+/* Blocks that rest, but those of orders that are not cached. */
+static void
+depot_free(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, void *const *pages,
+	uint32_t n)
+{
+	const bool cached = order <= depot->config.max_order;
+	uint32_t done = 0;
+
+	pp_fetch_add(&depot->frees, n);
+	pp_fetch_add(&depot->free_pages, (uint64_t)n << order);
+	if (likely(cached))
+		done = pcp_depot_put(depot, order, pages, n);
+	if (unlikely(done < n))
+		pcp_zone_free_bulk(depot, PP_PLACE_REST, lcore_id, order, pages + done, n - done);
 }
 
 void
 pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
-	uint32_t done = 0;
+	const unsigned int lcore_id = rte_lcore_id();
 
-	pp_fetch_add(&depot->frees, n);
-	pp_fetch_add(&depot->free_pages, (uint64_t)n << order);
-	if (likely(order <= depot->config.max_order))
-		done = pcp_depot_put(depot, order, pages, n);
-	if (unlikely(done < n))
-		pp_zone_free_bulk(depot->zone, order, pages + done, n - done);
-	if (unlikely(rte_lcore_id() == LCORE_ID_ANY))
+	if (unlikely(lcore_id == LCORE_ID_ANY))
 		pp_fetch_add(&depot->unregistered, n);
+	if (likely(depot->tag == 0)) {
+		depot_free(depot, lcore_id, order, pages, n);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i += PCP_CHECK_CHUNK) {
+		const uint32_t k = RTE_MIN(n - i, PCP_CHECK_CHUNK);
+		void *good[PCP_CHECK_CHUNK];
+
+		pcp_copy(good, pages + i, k);
+		depot_free(depot, lcore_id, order, good,
+			pcp_check(depot, PP_PLACE_OUT, PP_PLACE_REST, lcore_id, order, good, k));
+	}
 }
 
 void *
@@ -153,7 +194,7 @@ void *
 pcp_handler_alloc(struct pcp_cache *cache, unsigned int order)
 {
 	struct pcp_depot *depot = cache->depot;
-	void *page = pp_zone_alloc(depot->zone, order, PP_ALLOC_REFILL | PP_ALLOC_TRYLOCK);
+	void *page = pcp_zone_tryalloc(depot, order);
 
 	if (page != NULL) {
 		pp_fetch_add(&depot->handler_allocs, 1);
@@ -171,7 +212,7 @@ pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order)
 
 	pp_fetch_add(&depot->handler_frees, 1);
 	pp_fetch_add(&depot->free_pages, UINT64_C(1) << order);
-	if (pp_zone_free(depot->zone, page, order, PP_ALLOC_TRYLOCK) != 0) {
+	if (!pcp_zone_tryfree(depot, page, order)) {
 		pp_fetch_add(&depot->handler_frees, -UINT64_C(1));
 		pp_fetch_add(&depot->free_pages, -(UINT64_C(1) << order));
 	}
@@ -183,17 +224,18 @@ static int
 zone_alloc_all(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
+	const unsigned int lcore_id = pcp_lcore_id(pcp);
 	struct pcp_attempt attempt = {0};
 	uint32_t done = 0;
 
 	if (unlikely(is_hopeless(pcp->cache, order, n)))
 		return failed(depot);
 	do
-		done += zone_alloc(depot, order, pages + done, n - done, &attempt);
+		done += zone_alloc(depot, lcore_id, order, pages + done, n - done, &attempt);
 	while (unlikely(done < n) && reclaim(pcp->cache, pcp, order, &attempt));
 
 	if (unlikely(done < n)) {
-		pp_zone_free_bulk(depot->zone, order, pages, done);
+		pcp_zone_free_bulk(depot, PP_PLACE_OUT, lcore_id, order, pages, done);
 		return failed(depot);
 	}
 	pcp_add(&pcp->stats[order].zone_allocs, n);
@@ -204,14 +246,15 @@ static void
 zone_free_all(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
 	pcp_add(&pcp->stats[order].zone_frees, n);
-	const uint32_t done = pp_zone_free_bulk(pcp->cache->depot->zone, order, pages, n);
+	const uint32_t done = pcp_zone_free_bulk(
+		pcp->cache->depot, PP_PLACE_OUT, pcp_lcore_id(pcp), order, pages, n);
 
 	pcp_add(&pcp->stats[order].zone_frees,
 		-(uint64_t)(n - done)); /* refused: not of this zone */
 }
 
 static void
-list_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+list_push(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
 	struct pcp_list *list = &pcp->list[order];
 
@@ -228,6 +271,49 @@ list_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 		pages += k;
 		n -= k;
 	}
+}
+
+static void
+list_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+
+	if (likely(!depot->checks_full)) {
+		list_push(pcp, order, pages, n);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i += PCP_CHECK_CHUNK) {
+		const uint32_t k = RTE_MIN(n - i, PCP_CHECK_CHUNK);
+		void *good[PCP_CHECK_CHUNK];
+
+		pcp_copy(good, pages + i, k);
+		list_push(pcp, order, good,
+			pcp_check(depot, PP_PLACE_OUT, PP_PLACE_REST, pcp_lcore_id(pcp), order,
+				good, k));
+	}
+}
+
+/* Out of the lists, but not to the user: no allocations after all. */
+static void
+uncount_allocs(struct pcp *pcp, unsigned int order, uint32_t n)
+{
+	pcp_fold_allocs(pcp, order);
+	pcp_add(&pcp->stats[order].allocs, -(uint64_t)n);
+}
+
+/* k blocks have just come out of the lists. Returns how many the user may have. */
+static uint32_t
+check_popped(struct pcp *pcp, unsigned int order, void **pages, uint32_t k)
+{
+	struct pcp_depot *depot = pcp->cache->depot;
+	const uint32_t good = pcp_check(
+		depot, depot->in_magazine, PP_PLACE_OUT, pcp_lcore_id(pcp), order, pages, k);
+
+	if (unlikely(good < k)) {
+		uncount_allocs(pcp, order, k - good);
+		pcp_add(&pcp->stats[order].out, k - good);
+	}
+	return good;
 }
 
 static int
@@ -254,12 +340,11 @@ list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 		pcp_copy(pages + done, &list->loaded->page[count - k], k);
 		pp_store_relaxed(
 			&list->state, pp_load_relaxed(&list->state) + k * (PCP_STATE_ALLOC - 1));
-		done += k;
+		done += check_popped(pcp, order, pages + done, k);
 	}
 	if (unlikely(done < n)) {
-		/* Not allocations after all; and what is counted as freed follows from them. */
-		pcp_fold_allocs(pcp, order);
-		pcp_add(&pcp->stats[order].allocs, -(uint64_t)done);
+		/* What is counted as freed follows from the allocations. */
+		uncount_allocs(pcp, order, done);
 		list_free(pcp, order, pages, done);
 		return failed(pcp->cache->depot);
 	}
@@ -271,18 +356,26 @@ list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 static int
 alloc_blocks(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
+	int rc;
+
+	pcp_lists_begin(pcp);
 	if (unlikely(pcp->list[order].capacity == 0))
-		return zone_alloc_all(pcp, order, pages, n);
-	return list_alloc(pcp, order, pages, n);
+		rc = zone_alloc_all(pcp, order, pages, n);
+	else
+		rc = list_alloc(pcp, order, pages, n);
+	pcp_lists_end(pcp);
+	return rc;
 }
 
 static void
 free_blocks(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
+	pcp_lists_begin(pcp);
 	if (unlikely(pcp->list[order].capacity == 0))
 		zone_free_all(pcp, order, pages, n);
 	else
 		list_free(pcp, order, pages, n);
+	pcp_lists_end(pcp);
 }
 
 void *
@@ -320,16 +413,19 @@ reentered(struct pcp *pcp, uint32_t interrupted)
 static int
 reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
-	struct pp_zone *zone = pcp->cache->depot->zone;
-	const uint32_t done =
-		pp_zone_alloc_bulk(zone, order, pages, n, PP_ALLOC_REFILL | PP_ALLOC_TRYLOCK);
+	struct pcp_depot *depot = pcp->cache->depot;
+	uint32_t done = 0;
 
 	pp_fetch_add(&pcp->reentered, 1);
+	while (done < n && (pages[done] = pcp_zone_tryalloc(depot, order)) != NULL)
+		done++;
 	if (done < n) {
-		for (uint32_t i = 0; i < done; i++)
-			pp_zone_free(zone, pages[i], order, PP_ALLOC_TRYLOCK);
-		pp_fetch_add(&pcp->cache->depot->failed, 1);
-		return -rte_errno;
+		const int rc = -rte_errno;
+
+		while (done > 0)
+			pcp_zone_tryfree(depot, pages[--done], order);
+		pp_fetch_add(&depot->failed, 1);
+		return rc;
 	}
 	pp_fetch_add(&pcp->reentered_allocs, n);
 	pp_fetch_add(&pcp->reentered_pages, (uint64_t)n << order);
@@ -340,10 +436,12 @@ static void
 reentered_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
 	pp_fetch_add(&pcp->reentered, 1);
-	pp_fetch_add(&pcp->reentered_frees, n);
-	pp_fetch_add(&pcp->reentered_pages, -((uint64_t)n << order));
-	for (uint32_t i = 0; i < n; i++)
-		pp_zone_free(pcp->cache->depot->zone, pages[i], order, PP_ALLOC_TRYLOCK);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!pcp_zone_tryfree(pcp->cache->depot, pages[i], order))
+			continue;
+		pp_fetch_add(&pcp->reentered_frees, 1);
+		pp_fetch_add(&pcp->reentered_pages, -(UINT64_C(1) << order));
+	}
 }
 
 static int

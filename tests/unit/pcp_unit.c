@@ -22,6 +22,8 @@ pcp_unit_close(void)
 {
 	assert_balance(0, 0);
 	assert_int_equal(stats_of(zone).bad_frees, 0);
+	assert_int_equal(bad_reports(), 0);
+	assert_int_equal(pcp_unit_stats().bad_pages, 0);
 	pcp_cache_destroy(cache);
 	assert_int_equal(pp_zone_free_pages(zone), pp_zone_pages(zone));
 	destroy_zone(zone);
@@ -44,6 +46,17 @@ pcp_unit_stats(void)
 	return stats;
 }
 
+uint64_t
+bad_reports(void)
+{
+	const struct pcp_stats stats = pcp_unit_stats();
+	uint64_t reports = 0;
+
+	for (unsigned int kind = 0; kind < PP_BAD_KINDS; kind++)
+		reports += stats.bad[kind];
+	return reports;
+}
+
 void
 assert_balance(uint64_t blocks_in_use, uint64_t pages_in_use)
 {
@@ -51,7 +64,9 @@ assert_balance(uint64_t blocks_in_use, uint64_t pages_in_use)
 	const uint64_t at_home = pp_zone_free_pages(zone) + stats.depot_pages + stats.cached_pages;
 
 	assert_true(pcp_cache_is_valid(cache));
-	assert_int_equal(at_home + pages_in_use, pp_zone_pages(zone));
+	assert_int_equal(at_home + pages_in_use + stats.bad_pages, pp_zone_pages(zone));
+	assert_int_equal(stats.in_use_pages, pages_in_use);
+	assert_int_equal(stats.missing_pages, 0);
 	assert_int_equal(pcp_cache_free_pages(cache), at_home);
 	assert_int_equal(stats.allocs - stats.frees, blocks_in_use);
 	assert_true(stats.zone_allocs + stats.depot_allocs <= stats.allocs);

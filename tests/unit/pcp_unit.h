@@ -21,6 +21,9 @@ int pcp_unit_teardown(void **state);
 
 struct pcp_stats pcp_unit_stats(void);
 
+/* What checks have found in the zone, of all kinds. */
+uint64_t bad_reports(void);
+
 /* At rest: lists are valid, nothing is lost, and the counters say what is in use. */
 void assert_balance(uint64_t blocks_in_use, uint64_t pages_in_use);
 

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <rte_errno.h>
@@ -259,27 +261,62 @@ tidy_up(void)
 	unit_log_clear();
 }
 
+/* Who holds a block may write to it: poison must not mind. */
 static void
-caches_agree_with_the_model(void **state)
+scribble(const struct block *block)
+{
+	memset(block->addr, 1 + (int)block->order, (size_t)PP_PAGE_SIZE << block->order);
+}
+
+static void
+run_worlds(enum pcp_checks checks)
 {
 	/* the zone fills up, drains, and hovers, by turns */
 	static const uint32_t alloc_share[] = {50, 70, 50, 30};
 
-	(void)state;
 	print_message("seed %" PRIu64 "\n", seed);
 	rng = seed;
 	for (size_t w = 0; w < RTE_DIM(worlds); w++) {
+		config = worlds[w].config;
+		config.checks = checks;
+		if (checks == PCP_CHECKS_FULL)
+			config.poison_len = PP_PAGE_SIZE;
 		total = worlds[w].pages;
-		pcp_unit_open(total, worlds[w].config);
+		pcp_unit_open(total, config);
 		pcp_cache_get_config(cache, &config);
 		for (uint64_t i = 0; i < operations / RTE_DIM(worlds); i++) {
 			step(alloc_share[i / 4096 % RTE_DIM(alloc_share)]);
 			assert_int_equal(pcp_cache_free_pages(cache), total - used_pages);
 			if (i % 64 == 0)
 				assert_balance(n_live, used_pages);
+			if (checks == PCP_CHECKS_FULL && n_live > 0)
+				scribble(&live[random_below(n_live)]);
 		}
 		tidy_up();
 	}
+}
+
+static void
+caches_agree_with_the_model(void **state)
+{
+	(void)state;
+	run_worlds(PCP_CHECKS_OFF);
+}
+
+static void
+so_they_do_with_checks_deferred(void **state)
+{
+	(void)state;
+	run_worlds(PCP_CHECKS_DEFERRED);
+}
+
+static void
+so_they_do_with_checks_full(void **state)
+{
+	(void)state;
+	assert_int_equal(mprotect(memory, PAGES_MAX * PP_PAGE_SIZE, PROT_READ | PROT_WRITE), 0);
+	operations /= 10; /* each fills and reads pages */
+	run_worlds(PCP_CHECKS_FULL);
 }
 
 int
@@ -287,6 +324,8 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(caches_agree_with_the_model),
+		cmocka_unit_test(so_they_do_with_checks_deferred),
+		cmocka_unit_test(so_they_do_with_checks_full),
 	};
 	const char *given = argc > 1 ? argv[1] : getenv("PP_SEED");
 
