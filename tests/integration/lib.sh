@@ -174,6 +174,7 @@ wait_for() {
 # ---- an interactive dpdk-testpmd ----
 
 testpmd_log=$tmp/testpmd.log
+testpmd_under=() # a command that runs it
 testpmd_marks=0
 
 # testpmd_start EAL-ARGUMENT... -- ARGUMENT...
@@ -181,7 +182,8 @@ testpmd_start() {
 	need dpdk-testpmd stdbuf
 	rm -f "$tmp/testpmd.in"
 	mkfifo "$tmp/testpmd.in"
-	LD_PRELOAD=${PAGELANE_PRELOAD-} stdbuf -oL dpdk-testpmd "${eal[@]}" "$@" <"$tmp/testpmd.in" >"$testpmd_log" 2>&1 &
+	LD_PRELOAD=${PAGELANE_PRELOAD-} "${testpmd_under[@]}" stdbuf -oL dpdk-testpmd "${eal[@]}" "$@" \
+		<"$tmp/testpmd.in" >"$testpmd_log" 2>&1 &
 	testpmd_pid=$!
 	children=("$testpmd_pid")
 	exec 9>"$tmp/testpmd.in"

@@ -30,10 +30,10 @@ struct get_context_response {
 	struct mlx5_ib_alloc_ucontext_resp driver;
 };
 
-static struct get_context
-get_context(struct get_context_response *response)
+static void
+get_context(struct get_context *command, struct get_context_response *response)
 {
-	return (struct get_context){
+	*command = (struct get_context){
 		.header = {IB_USER_VERBS_CMD_GET_CONTEXT, sizeof(struct get_context) / 4,
 			sizeof(*response) / 4},
 		.core.response = (uintptr_t)response,
@@ -48,9 +48,10 @@ static int
 open_node(void)
 {
 	struct get_context_response response;
-	struct get_context command = get_context(&response);
+	struct get_context command;
 	int fd = open(NODE, O_RDWR | O_CLOEXEC);
 
+	get_context(&command, &response);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, &command, sizeof(command)), sizeof(command));
 	assert_int_equal(close((int)response.core.async_fd), 0);
@@ -189,7 +190,7 @@ static void
 wants_a_context_first_and_once(void **state)
 {
 	struct get_context_response response;
-	struct get_context command = get_context(&response);
+	struct get_context command;
 	struct {
 		struct ib_uverbs_cmd_hdr header;
 		struct ib_uverbs_dealloc_pd core;
@@ -197,6 +198,7 @@ wants_a_context_first_and_once(void **state)
 	int fd = open(NODE, O_RDWR | O_CLOEXEC);
 
 	(void)state;
+	get_context(&command, &response);
 	assert_true(fd >= 0);
 	fails(fd, &dealloc, sizeof(dealloc), EINVAL);
 	command.driver.flags = MLX5_IB_ALLOC_UCTX_DEVX;

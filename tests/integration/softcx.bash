@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of lib.sh
+#
+# Sourced after lib.sh by the tests of softcx.
+
+softcx_run=$build/sim/softcx/softcx-run
+[ -x "$softcx_run" ] || skip 'softcx is not built'
+
+# softcx OPTION... -- COMMAND...: with the sanitizer's run-time, where there is one.
+softcx() {
+	LD_PRELOAD=${PAGELANE_PRELOAD-} "$softcx_run" "$@"
+}
+
+# testpmd_on_softcx PORTS OPTION... -- ARGUMENT...: an interactive testpmd on the mlx5 PMD.
+testpmd_on_softcx() {
+	local ports=$1 port eal_before=("${eal[@]}")
+	local -a words=()
+
+	shift
+	while [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	shift
+	[ "$(id -u)" -eq 0 ] || skip 'no right to make a netdev'
+	eal=(--lcores "$lcores" --no-telemetry)
+	if [ -n "${PAGELANE_NO_HUGE-}" ]; then
+		eal+=(--no-huge --no-shconf -m 512 --iova-mode=va)
+	else
+		eal+=(--in-memory)
+	fi
+	for ((port = 0; port < ports; port++)); do
+		eal+=(-a "0000:03:00.$port,dv_flow_en=0,mprq_en=0,rxq_cqe_comp_en=0${softcx_devargs:+,$softcx_devargs}")
+	done
+	testpmd_under=("$softcx_run" --ports "$ports" "${words[@]}" --)
+	testpmd_start "${softcx_eal[@]}" -- -i "$@"
+	eal=("${eal_before[@]}")
+}
+softcx_devargs= # further ones of the mlx5 PMD
+softcx_eal=()   # further arguments of EAL's
+
+# softcx_stat PORT NAME: a counter in the file that --stats named.
+softcx_stat() {
+	jq ".ports[$1].$2" "$tmp/stats.json"
+}
