@@ -101,8 +101,8 @@ extern const uint32_t n_subjects;
 
 extern const struct backend pagepool_backend, zone_backend, mempool_backend, array_backend,
 	heap_backend;
-extern const struct call pagepool_calls[], zone_calls[], mempool_calls[], floor_calls[],
-	empty_calls[], delay_calls[], rte_malloc_calls[], malloc_calls[];
+extern const struct call pagepool_calls[], pagepool_irq_calls[], zone_calls[], mempool_calls[],
+	floor_calls[], empty_calls[], delay_calls[], rte_malloc_calls[], malloc_calls[];
 extern const struct call operation_calls[], mempool_stv_calls[];
 
 /* The operations of test `time`, which are subjects of one call each. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The operations of the kernel's time_bench, as they exist in user space. Interrupts are signals
- * here: "irq" is a flag of the thread that handlers respect and look for at its end, and
- * "sigmask" the system calls that it saves.
+ * here: "irq" is a section of mode irq, which puts handlers off, and "sigmask" the system calls
+ * that it saves.
  */
 
 #include <signal.h>
 
 #include <rte_spinlock.h>
+
+#include <pcp_irq.h>
 
 #include "loops.h"
 
@@ -18,7 +20,6 @@
 
 static rte_spinlock_t spinlock = RTE_SPINLOCK_INITIALIZER;
 static struct pp_lock pp_lock_word;
-static uint32_t irq_disabled, irq_pending;
 
 static __rte_noinline void
 callee(void)
@@ -27,32 +28,6 @@ callee(void)
 }
 
 static void (*volatile pointer)(void) = callee;
-
-static __rte_noinline void
-serve_pending(void)
-{
-	pp_store_relaxed(&irq_pending, 0);
-}
-
-static __rte_always_inline uint32_t
-irq_save(void)
-{
-	const uint32_t flags = pp_load_relaxed(&irq_disabled);
-
-	pp_store_relaxed(&irq_disabled, 1);
-	pp_compiler_barrier();
-	return flags;
-}
-
-static __rte_always_inline void
-irq_restore(uint32_t flags)
-{
-	pp_compiler_barrier();
-	pp_store_relaxed(&irq_disabled, flags);
-	pp_compiler_barrier();
-	if (unlikely(pp_load_relaxed(&irq_pending)) && flags == 0)
-		serve_pending();
-}
 
 static __rte_always_inline void
 sigmask_save_restore(void)
@@ -107,11 +82,11 @@ rseq_section(void)
 
 OPERATION(for_loop, );
 OPERATION(spin_lock_unlock, rte_spinlock_lock(&spinlock); rte_spinlock_unlock(&spinlock));
-OPERATION(spin_lock_unlock_irqsave, const uint32_t flags = irq_save(); rte_spinlock_lock(&spinlock);
-	  rte_spinlock_unlock(&spinlock); irq_restore(flags));
+OPERATION(spin_lock_unlock_irqsave, pcp_irq_save(h.pcp); rte_spinlock_lock(&spinlock);
+	  rte_spinlock_unlock(&spinlock); pcp_irq_restore(h.pcp));
 OPERATION(pp_lock_unlock, pp_lock(&pp_lock_word); pp_unlock(&pp_lock_word));
 OPERATION(bh_disable_enable, pcp_bh_disable(h.pcp); rte_compiler_barrier(); pcp_bh_enable(h.pcp));
-OPERATION(irq_save_restore, irq_restore(irq_save()));
+OPERATION(irq_save_restore, pcp_irq_save(h.pcp); rte_compiler_barrier(); pcp_irq_restore(h.pcp));
 OPERATION(sigmask, sigmask_save_restore());
 #ifdef HAS_RSEQ
 OPERATION(rseq, rseq_section());

@@ -5,6 +5,8 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include <pcp_irq.h>
+
 #include "loops.h"
 
 #define MAX_ORDER       9
@@ -139,6 +141,18 @@ bh_enable(const struct handles *h)
 	pcp_bh_enable(h->pcp);
 }
 
+static __rte_always_inline void
+irq_save(const struct handles *h)
+{
+	pcp_irq_save(h->pcp);
+}
+
+static __rte_always_inline void
+irq_restore(const struct handles *h)
+{
+	pcp_irq_restore(h->pcp);
+}
+
 static __rte_always_inline void *
 nested_get(const struct handles *h)
 {
@@ -161,6 +175,18 @@ static __rte_always_inline void
 nested_order_put(const struct handles *h, void *page)
 {
 	pcp_free_pages_nested(h->pcp, page, h->order);
+}
+
+static __rte_always_inline void *
+irq_get(const struct handles *h)
+{
+	return pcp_irq_alloc(h->pcp);
+}
+
+static __rte_always_inline void
+irq_put(const struct handles *h, void *page)
+{
+	pcp_irq_free(h->pcp, page);
 }
 
 static __rte_always_inline void *
@@ -255,6 +281,10 @@ zone_put_bulk(const struct handles *h, void *const *pages, uint32_t n)
 LOOPS(nested, .get = nested_get, .put = nested_put, .enter = bh_disable, .leave = bh_enable);
 LOOPS(nested_order, .get = nested_order_get, .put = nested_order_put, .enter = bh_disable,
 	.leave = bh_enable);
+LOOPS(irq_nested, .get = nested_get, .put = nested_put, .enter = irq_save, .leave = irq_restore);
+LOOPS(irq_nested_order, .get = nested_order_get, .put = nested_order_put, .enter = irq_save,
+	.leave = irq_restore);
+LOOPS(irq_single, .get = irq_get, .put = irq_put);
 LOOPS(handle, .get = handle_get, .put = handle_put);
 LOOPS(handle_order, .get = handle_order_get, .put = handle_order_put);
 LOOPS(handle_bulk, .bulk = true, .get_bulk = handle_get_bulk, .put_bulk = handle_put_bulk);
@@ -263,12 +293,23 @@ LOOPS(public_bulk, .bulk = true, .get_bulk = public_get_bulk, .put_bulk = public
 LOOPS(zone_single, .get = zone_get, .put = zone_put);
 LOOPS(zone_bulk, .bulk = true, .get_bulk = zone_get_bulk, .put_bulk = zone_put_bulk);
 
+/* Those that look the same in any mode. */
+#define PAGEPOOL_OTHER_CALLS                                                                       \
+	{"single", "public", &public, NULL}, {"bulk", "handle", &handle_bulk, NULL},               \
+	{                                                                                          \
+		"bulk", "public", &public_bulk, NULL                                               \
+	}
+
 const struct call pagepool_calls[PAGEPOOL_CALLS] = {
 	{"nested", "handle", &nested, &nested_order},
 	{"single", "handle", &handle, &handle_order},
-	{"single", "public", &public, NULL},
-	{"bulk", "handle", &handle_bulk, NULL},
-	{"bulk", "public", &public_bulk, NULL},
+	PAGEPOOL_OTHER_CALLS,
+};
+
+const struct call pagepool_irq_calls[PAGEPOOL_CALLS] = {
+	{"nested", "handle", &irq_nested, &irq_nested_order},
+	{"single", "handle", &irq_single, &handle_order},
+	PAGEPOOL_OTHER_CALLS,
 };
 
 const struct call zone_calls[ZONE_CALLS] = {

@@ -10,11 +10,18 @@
 #define ALLOCATOR_TESTS    (SINGLE_LCORE_TESTS | TEST_PIPELINE | TEST_CONTEND)
 #define ANY_ORDER          UINT32_MAX
 
-#define PAGEPOOL(id, name_, ...)                                                                   \
+/* An operation on a page cache. */
+#define PCP_OPERATION(id, name_, mode_)                                                            \
+	{                                                                                          \
+		.name = name_, .title = name_, .mode = mode_, .tests = TEST_TIME,                  \
+		.backend = &pagepool_backend, .calls = &operation_calls[id], .n_calls = 1          \
+	}
+
+#define PAGEPOOL(id, name_, calls_, ...)                                                           \
 	{                                                                                          \
 		.name = "pagepool", .title = name_, .mode = id, .max_order = PCP_MAX_ORDER,        \
 		.tests = TEST_TIME | ALLOCATOR_TESTS, .min_size = PP_PAGE_SIZE,                    \
-		.backend = &pagepool_backend, .calls = pagepool_calls, .n_calls = PAGEPOOL_CALLS,  \
+		.backend = &pagepool_backend, .calls = calls_, .n_calls = PAGEPOOL_CALLS,          \
 		__VA_ARGS__                                                                        \
 	}
 
@@ -49,18 +56,10 @@
 const struct subject subjects[] = {
 	OPERATION(OPERATION_LOOP, "for_loop"),
 	OPERATION(OPERATION_SPINLOCK, "spin_lock_unlock"),
-	OPERATION(OPERATION_SPINLOCK_IRQ, "spin_lock_unlock_irqsave"),
+	PCP_OPERATION(OPERATION_SPINLOCK_IRQ, "spin_lock_unlock_irqsave", PCP_MODE_IRQ),
 	OPERATION(OPERATION_PP_LOCK, "pp_lock_unlock"),
-	{
-		.name = "local_BH_disable_enable",
-		.title = "local_BH_disable_enable",
-		.mode = PCP_MODE_BH,
-		.tests = TEST_TIME,
-		.backend = &pagepool_backend,
-		.calls = &operation_calls[OPERATION_BH],
-		.n_calls = 1,
-	},
-	OPERATION(OPERATION_IRQ, "local_irq_save_restore"),
+	PCP_OPERATION(OPERATION_BH, "local_BH_disable_enable", PCP_MODE_BH),
+	PCP_OPERATION(OPERATION_IRQ, "local_irq_save_restore", PCP_MODE_IRQ),
 	OPERATION(OPERATION_SIGMASK, "sigmask_save_restore"),
 	OPERATION(OPERATION_RSEQ, "rseq_section"),
 	OPERATION(OPERATION_CALL, "function_call_cost"),
@@ -96,10 +95,11 @@ const struct subject subjects[] = {
 		.n_calls = 1,
 		.on_demand = true,
 	},
-	PAGEPOOL(PCP_MODE_BH, "bh"),
-	PAGEPOOL(PCP_MODE_SPIN, "spin"),
-	PAGEPOOL(PCP_MODE_BYPASS, "bypass"),
-	PAGEPOOL(PCP_MODE_NONE, "none", .one_lcore = true),
+	PAGEPOOL(PCP_MODE_BH, "bh", pagepool_calls),
+	PAGEPOOL(PCP_MODE_SPIN, "spin", pagepool_calls),
+	PAGEPOOL(PCP_MODE_BYPASS, "bypass", pagepool_calls),
+	PAGEPOOL(PCP_MODE_IRQ, "irq", pagepool_irq_calls),
+	PAGEPOOL(PCP_MODE_NONE, "none", pagepool_calls, .one_lcore = true),
 	PAGEPOOL_TOUCH("plain", false),
 	PAGEPOOL_TOUCH("coloured", true),
 	{

@@ -19,6 +19,7 @@ static const char *const mode_names[] = {
 	[PCP_MODE_BH] = "bh",
 	[PCP_MODE_SPIN] = "spin",
 	[PCP_MODE_BYPASS] = "bypass",
+	[PCP_MODE_IRQ] = "irq",
 	[PCP_MODE_NONE] = "none",
 };
 
@@ -140,7 +141,7 @@ pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
 		pcp->cache = cache;
 		pcp->attention = PCP_ATTENTION_OFFLINE;
 		if (config.mode == PCP_MODE_SPIN || config.mode == PCP_MODE_BYPASS ||
-			config.checks == PCP_CHECKS_FULL)
+			config.mode == PCP_MODE_IRQ || config.checks == PCP_CHECKS_FULL)
 			pcp->attention |= PCP_ATTENTION_MODE;
 	}
 	if (!pcp_process_joins(cache)) {
@@ -198,10 +199,13 @@ uint64_t
 pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages)
 {
 	struct pcp_depot *depot = cache->depot;
+
+	pcp_guard_begin();
 	uint64_t moved = pcp_depot_drain(depot, 0, pages);
 
 	for (unsigned int order = 1; order <= depot->config.max_order; order++)
 		moved += pcp_depot_drain(depot, order, 0) << order;
+	pcp_guard_end();
 	return moved;
 }
 
@@ -212,8 +216,10 @@ pcp_cache_drain(struct pcp_cache *cache)
 
 	if (self != NULL)
 		vacate(self);
+	pcp_guard_begin();
 	pp_lock(&cache->depot->reclaim_lock);
 	pcp_reclaim_round(cache, self);
 	pp_unlock(&cache->depot->reclaim_lock);
+	pcp_guard_end();
 	return pcp_cache_shrink(cache, 0);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "pcp_internal.h"
+#include "pcp_irq.h"
 
 static uint64_t
 cached_pages(const struct pcp *pcp)
@@ -39,12 +40,16 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 {
 	struct pcp_depot *depot = cache->depot;
 
+	pcp_guard_begin();
 	*stats = (struct pcp_stats){
 		.depot_allocs = pp_load_relaxed(&depot->allocs),
 		.depot_frees = pp_load_relaxed(&depot->frees),
 		.unregistered = pp_load_relaxed(&depot->unregistered),
 		.handler_allocs = pp_load_relaxed(&depot->handler_allocs),
 		.handler_frees = pp_load_relaxed(&depot->handler_frees),
+		.deferred = pp_load_relaxed(&depot->deferred),
+		.lost_handlers = pp_load_relaxed(&depot->lost_handlers),
+		.reentered = pp_load_relaxed(&depot->reentered),
 		.failed = pp_load_relaxed(&depot->failed),
 		.refills = pp_load_relaxed(&depot->refills),
 		.drains = pp_load_relaxed(&depot->drains),
@@ -88,6 +93,7 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 	const uint64_t pages = pp_zone_pages(depot->zone);
 
 	stats->missing_pages = pages > elsewhere ? pages - elsewhere : 0;
+	pcp_guard_end();
 }
 
 uint64_t
@@ -95,12 +101,15 @@ pcp_cache_free_pages(struct pcp_cache *cache)
 {
 	uint64_t pages = 0;
 
+	pcp_guard_begin();
 	/* In the order in which pages that nobody has move, so that none slips by uncounted. */
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
 		pages += cached_pages(&cache->pcp[i]);
 	pages += pcp_depot_pages(cache->depot);
 	pp_zone_recover(cache->depot->zone);
-	return pages + pp_zone_free_pages(cache->depot->zone);
+	pages += pp_zone_free_pages(cache->depot->zone);
+	pcp_guard_end();
+	return pages;
 }
 
 void
@@ -117,10 +126,11 @@ pcp_cache_dump(struct pcp_cache *cache, FILE *f)
 		config->high, config->max_order, config->pages, pcp_checks_name(config->checks));
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
 		const struct pcp *pcp = &cache->pcp[i];
+		const uint32_t nest = pp_load_relaxed(&pcp->nest);
 
 		if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
 			fprintf(f, "  lcore %u: pages %" PRIu64 " nest %u\n", i, cached_pages(pcp),
-				pp_load_relaxed(&pcp->nest));
+				nest % PCP_NEST_IRQ + nest / PCP_NEST_IRQ);
 	}
 	fprintf(f,
 		"  depot: pages %" PRIu64 " exchanges %" PRIu64 " refills %" PRIu64
@@ -133,9 +143,10 @@ pcp_cache_dump(struct pcp_cache *cache, FILE *f)
 		stats.unregistered, stats.reentered);
 	fprintf(f,
 		"  in_use_pages %" PRIu64 " missing_pages %" PRIu64 " buried %" PRIu64
-		" handler_allocs %" PRIu64 " handler_frees %" PRIu64 "\n",
+		" handler_allocs %" PRIu64 " handler_frees %" PRIu64 " deferred %" PRIu64
+		" lost_handlers %" PRIu64 "\n",
 		stats.in_use_pages, stats.missing_pages, stats.buried, stats.handler_allocs,
-		stats.handler_frees);
+		stats.handler_frees, stats.deferred, stats.lost_handlers);
 	fprintf(f, "  bad_pages %" PRIu64, stats.bad_pages);
 	for (unsigned int kind = 0; kind < PP_BAD_KINDS; kind++)
 		if (stats.bad[kind] > 0)
@@ -181,10 +192,12 @@ pcp_cache_is_valid(struct pcp_cache *cache)
 	struct pcp_depot *depot = cache->depot;
 	bool valid = true;
 
+	pcp_guard_begin();
 	pp_lock(&depot->lock);
 	for (unsigned int order = 0; order <= depot->config.max_order; order++)
 		valid = valid && depot_list_is_valid(depot, order);
 	pp_unlock(&depot->lock);
+	pcp_guard_end();
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
 		const struct pcp *pcp = &cache->pcp[i];
 

@@ -17,6 +17,7 @@
  *	nested calls    pcp_*_nested     the same, inside pcp_bh_disable() .. pcp_bh_enable()
  *	public calls    pcp_cache_*      find the caller's cache; any thread
  *	handler calls   pcp_handler_*    from signal handlers
+ *	irq sections    pcp_irq_*        pcp_irq.h: nested calls that no handler interrupts
  *
  * Threads: a struct pcp is its lcore's alone; everything else may be called by any thread. Inside a
  * section nothing may block. Allocation calls return NULL, or -ENOMEM, only when every page of the
@@ -47,6 +48,7 @@ enum pcp_mode {
 	PCP_MODE_SPIN, /* a try-lock per call or section; on failure the zone */
 	PCP_MODE_BYPASS, /* as bh, but sections keep off the cache: the regression of Linux 4.11-rc
 			  */
+	PCP_MODE_IRQ,    /* as bh, and handlers wait until the call or section they met is over */
 	PCP_MODE_NONE,   /* no exclusion: to be shown corrupting; never use it */
 };
 
@@ -85,6 +87,8 @@ enum pcp_attention {
 	PCP_ATTENTION_DRAIN = 1u << 1,   /* give the pages to the depot when outside sections */
 	PCP_ATTENTION_OFFLINE = 1u << 2, /* has no magazines yet */
 	PCP_ATTENTION_MODE = 1u << 3,    /* the mode, or checks, need the slow entry */
+	PCP_ATTENTION_HANDLER = 1u << 4, /* a handler runs, that must keep off the lists */
+	PCP_ATTENTION_PENDING = 1u << 5, /* handlers wait for the end of an irq section */
 };
 
 /* In blocks of the order. */
@@ -101,7 +105,7 @@ struct pcp_memory;
 
 /* One lcore's cache. All that a call at order 0 touches lies in the first line. */
 struct pcp {
-	uint32_t nest; /* sections the owner is in; written by the owner alone */
+	uint32_t nest; /* sections the owner is in, irq ones above; written by the owner alone */
 	uint32_t busy; /* the owner is inside a single call; stores of constants do not chain calls
 			*/
 	uint32_t attention; /* pcp_attention bits; written by anybody */
@@ -109,7 +113,7 @@ struct pcp {
 	struct pcp_cache *cache;
 	struct pcp_list list[PCP_MAX_ORDER + 1];
 	struct pp_lock lock; /* PCP_MODE_SPIN only */
-	uint32_t locked;     /* the section holds `lock` */
+	uint32_t locked;     /* spin: the section holds `lock`; irq: it puts handlers off */
 	uint32_t open;       /* checks full: calls may take the lists out of their parking */
 	uint32_t moving; /* order + 1 whose magazines change places: not to be trusted after a kill
 			  */
@@ -161,7 +165,7 @@ void pcp_cache_destroy(struct pcp_cache *cache);
 void pcp_cache_get_config(const struct pcp_cache *cache, struct pcp_config *config);
 struct pp_zone *pcp_cache_zone(const struct pcp_cache *cache);
 
-/* "bh", "spin", "bypass" or "none"; and back: -EINVAL for other words. */
+/* "bh", "spin", "bypass", "irq" or "none"; and back: -EINVAL for other words. */
 const char *pcp_mode_name(enum pcp_mode mode);
 int pcp_mode_parse(const char *name, enum pcp_mode *mode);
 
@@ -192,7 +196,8 @@ struct pcp_stats {
 	uint64_t zone_allocs, zone_frees;   /* of these, by registered threads past their cache */
 	uint64_t depot_allocs, depot_frees; /* of these, by pcp_depot_*_bulk() */
 	uint64_t unregistered;              /* of the latter, by threads without an lcore id */
-	uint64_t handler_allocs, handler_frees; /* of these, by pcp_handler_*() */
+	uint64_t handler_allocs, handler_frees; /* of these, by handlers, past the caches */
+	uint64_t deferred, lost_handlers;       /* by pcp_handler_enter(): put off; no room for */
 	uint64_t failed;                        /* calls that got nothing */
 	uint64_t reentered;
 	uint64_t exchanges;                /* of magazines with the depot */
@@ -250,8 +255,22 @@ void *pcp_depot_alloc(struct pcp_cache *cache, unsigned int order);
 void pcp_depot_free(struct pcp_cache *cache, void *page, unsigned int order);
 
 /*
+ * What a signal handler does, as a function. In mode irq it runs when the thread that was
+ * interrupted is outside of all calls and sections of `cache`, and uses that cache like anybody;
+ * such functions run one at a time on a thread, and each counts once while it waits: 0 when it has
+ * run, -EINPROGRESS when it will at the end of what was interrupted, -ENOBUFS when too many
+ * different ones wait already, so that it never will. The thread must not call the zone itself
+ * outside of sections, nor may the function touch other caches of this zone.
+ *
+ * In the other modes it runs at once, and must use pcp_handler_alloc() and _free(): single calls
+ * are detected, and kept off the cache; nested ones are forbidden.
+ */
+int pcp_handler_enter(struct pcp_cache *cache, void (*work)(void *arg), void *arg);
+
+/*
  * From a signal handler, whatever it interrupted: allocation by try-lock from the zone, NULL with
- * EBUSY when that is held; a free never waits and never fails.
+ * EBUSY when that is held; a free never waits and never fails. In a function that
+ * pcp_handler_enter() runs in mode irq, from the cache.
  */
 void *pcp_handler_alloc(struct pcp_cache *cache, unsigned int order);
 void pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order);

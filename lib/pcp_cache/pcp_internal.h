@@ -65,11 +65,12 @@ struct pcp_depot {
 	uint64_t reclaims, reclaim_blocks, membarriers, buried;
 
 	/* Atomic, and off the other lines: blocks but for those named otherwise, and the last
-	 * three. */
+	 * lines. */
 	uint64_t allocs __rte_cache_aligned;
 	uint64_t frees, alloc_pages, free_pages, unregistered;
 	uint64_t handler_allocs, handler_frees;
 	uint64_t failed, refills, drains;
+	uint64_t reentered, deferred, lost_handlers; /* calls */
 
 	struct pp_zone *zone __rte_cache_aligned;
 	struct pcp_config config;
@@ -352,6 +353,77 @@ void pcp_enter(struct pcp *pcp);
 
 /* Serves what others asked for, then clears busy. */
 void pcp_leave(struct pcp *pcp);
+
+/* ---- handler.c ---- */
+
+/* Handlers that wait on one thread, each different from the others. */
+#define PCP_DEFERRED_MAX 8
+
+enum pcp_slot_state {
+	PCP_SLOT_FREE,
+	PCP_SLOT_BUSY, /* being filled or taken, by something that was interrupted */
+	PCP_SLOT_READY,
+};
+
+/*
+ * What a thread is doing here, for the handlers that interrupt it. They run on the thread itself,
+ * to their end before it goes on: the compiler is all that must be kept from reordering.
+ */
+struct pcp_thread {
+	uint32_t depth;            /* calls that may hold locks, or will */
+	uint32_t any_deferred;     /* look into the slots */
+	struct pcp_cache *running; /* a deferrable handler of this cache runs */
+	struct pcp_slot {
+		uint32_t state; /* pcp_slot_state */
+		struct pcp_cache *cache;
+		void (*work)(void *arg);
+		void *arg;
+	} slot[PCP_DEFERRED_MAX];
+};
+
+extern __thread struct pcp_thread pcp_thread;
+
+/* Run the handlers that waited, and need not any more. */
+void pcp_replay(void);
+
+static inline void
+pcp_replay_any(void)
+{
+	pp_compiler_barrier();
+	if (unlikely(pp_load_relaxed(&pcp_thread.any_deferred)))
+		pcp_replay();
+}
+
+/* Around what takes locks of the cache or its zone outside of single calls and sections. */
+static inline void
+pcp_guard_begin(void)
+{
+	pp_store_relaxed(&pcp_thread.depth, pcp_thread.depth + 1);
+	pp_compiler_barrier();
+}
+
+static inline void
+pcp_guard_end(void)
+{
+	pp_compiler_barrier();
+	pp_store_relaxed(&pcp_thread.depth, pcp_thread.depth - 1);
+	pcp_replay_any();
+}
+
+/*
+ * The call was made from a handler that interrupted another one, or must keep off the lists for
+ * another reason. `interrupted`: what pcp_open() found.
+ */
+bool pcp_is_reentered(struct pcp *pcp, uint32_t interrupted);
+
+/* What such calls do: the zone by try-lock. All n blocks or -EBUSY, -ENOMEM; free never fails. */
+int pcp_reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n);
+void pcp_reentered_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n);
+
+/* The same for calls that concern no lcore's cache. */
+int pcp_handler_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n);
+void pcp_handler_free_bulk(
+	struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n);
 
 /* ---- reclaim.c ---- */
 

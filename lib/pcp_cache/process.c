@@ -118,13 +118,14 @@ pcp_bury(struct pcp *pcp)
 		moved = pcp_flush(pcp);
 	for (unsigned int order = 0; order < PCP_ORDERS; order++)
 		pcp->list[order].capacity = 0;
-	pcp->locked = 0;
+	pp_store_relaxed(&pcp->locked, 0);
 	pcp->open = 0;
 	pp_unlock(&pcp->lock);
 	pp_store_relaxed(&pcp->nest, 0);
 	pp_store_relaxed(&pcp->busy, 0);
 	pp_fetch_or(&pcp->attention, PCP_ATTENTION_OFFLINE);
-	pp_fetch_and(&pcp->attention, ~(uint32_t)(PCP_ATTENTION_CLAIMED | PCP_ATTENTION_DRAIN));
+	pp_fetch_and(&pcp->attention, ~(uint32_t)(PCP_ATTENTION_CLAIMED | PCP_ATTENTION_DRAIN |
+						  PCP_ATTENTION_HANDLER | PCP_ATTENTION_PENDING));
 	pp_store_release(&pcp->owner_pid, 0);
 	depot->buried++;
 	return moved;
@@ -152,6 +153,7 @@ take_over(struct pcp *pcp)
 		return;
 	pp_store_relaxed(&pcp->nest, 0);
 	pp_store_relaxed(&pcp->busy, 0);
+	pp_fetch_and(&pcp->attention, ~(uint32_t)PCP_ATTENTION_HANDLER);
 }
 
 bool
@@ -169,10 +171,12 @@ pcp_adopt(struct pcp *pcp)
 			log_conflict(pcp, owner);
 			return false;
 		}
+		pcp_guard_begin();
 		pp_lock(&depot->reclaim_lock);
 		if (pp_load_acquire(&pcp->owner_pid) == owner)
 			pcp_bury(pcp);
 		pp_unlock(&depot->reclaim_lock);
+		pcp_guard_end();
 	}
 	return true;
 }

@@ -57,13 +57,17 @@ look(const struct pcp *pcp)
 	return holds_pages(pcp) ? IDLE : NOTHING;
 }
 
-/* Of another process, that is gone. Costs a system call for each other process. */
+/*
+ * Of another process, that is gone. Costs a system call for each other process. Handlers leave them
+ * to others: to log it may take locks that they have interrupted.
+ */
 static bool
 is_orphan(const struct pcp *pcp)
 {
 	const uint32_t owner = pp_load_acquire(&pcp->owner_pid);
 
-	return owner != pp_self && owner != 0 && pp_process_is_dead(owner);
+	return pcp_thread.running == NULL && owner != pp_self && owner != 0 &&
+	       pp_process_is_dead(owner);
 }
 
 static void
@@ -104,7 +108,7 @@ take_by_lock(struct pcp_cache *cache, const struct pcp *self)
 	return moved;
 }
 
-/* ---- bh, bypass: claims ---- */
+/* ---- bh, bypass, irq: claims ---- */
 
 static void
 release(struct pcp *pcp, uint32_t bits)
@@ -195,6 +199,7 @@ pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self)
 	switch (depot->config.mode) {
 	case PCP_MODE_BH:
 	case PCP_MODE_BYPASS:
+	case PCP_MODE_IRQ:
 		moved = take_by_claim(cache, self);
 		break;
 	case PCP_MODE_SPIN:

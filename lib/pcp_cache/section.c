@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "pcp_internal.h"
+#include "pcp_irq.h"
 
 /* A claim lasts for the copy of a few hundred pointers, unless its holder is descheduled. */
 #define SPINS_BEFORE_YIELD 1000
@@ -39,6 +40,9 @@ bring_magazines(struct pcp *pcp)
 void
 pcp_online(struct pcp *pcp)
 {
+	/* EAL's heap has locks of its own, that a handler may have interrupted. */
+	if (pcp_thread.running != NULL)
+		return;
 	/* Before a handler may take this call for one of a process that was killed. */
 	pp_store_release(&pcp->owner_pid, pp_self);
 	/* Magazines of a former owner may still be there. */
@@ -126,25 +130,37 @@ pcp_leave(struct pcp *pcp)
 		}
 	}
 	pp_store_release(&pcp->busy, 0);
+	pcp_replay_any();
+}
+
+/* An outermost section: `nest` is what it has stored there. */
+static void
+enter_section(struct pcp *pcp, uint32_t nest)
+{
+	while (pp_load_acquire(&pcp->attention) & PCP_ATTENTION_CLAIMED) {
+		pp_store_release(&pcp->nest, 0);
+		wait_unclaimed(pcp);
+		pp_store_relaxed(&pcp->nest, nest);
+		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
+	}
+	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
+		pcp_online(pcp);
 }
 
 void
 pcp_bh_disable_slow(struct pcp *pcp)
 {
-	while (pp_load_acquire(&pcp->attention) & PCP_ATTENTION_CLAIMED) {
-		pp_store_release(&pcp->nest, 0);
-		wait_unclaimed(pcp);
-		pp_store_relaxed(&pcp->nest, 1);
-		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
-	}
-	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
-		pcp_online(pcp);
+	enter_section(pcp, 1);
 	switch (pcp->cache->depot->config.mode) {
 	case PCP_MODE_SPIN:
 		pcp->locked = lock_lists(pcp);
 		break;
 	case PCP_MODE_BYPASS:
 		pcp_park(pcp);
+		break;
+	case PCP_MODE_IRQ:
+		pp_store_relaxed(&pcp->locked, 1);
+		pp_compiler_barrier();
 		break;
 	case PCP_MODE_BH:
 	case PCP_MODE_NONE:
@@ -166,9 +182,32 @@ pcp_bh_enable_slow(struct pcp *pcp)
 		pcp_unpark(pcp);
 		flush_if_asked(pcp);
 		break;
+	case PCP_MODE_IRQ:
+		flush_if_asked(pcp);
+		pp_compiler_barrier();
+		pp_store_relaxed(&pcp->locked, 0);
+		pcp_replay_any();
+		break;
 	case PCP_MODE_BH:
 	case PCP_MODE_NONE:
 		flush_if_asked(pcp);
 		break;
 	}
+}
+
+void
+pcp_irq_save_slow(struct pcp *pcp)
+{
+	enter_section(pcp, PCP_NEST_IRQ);
+}
+
+void
+pcp_irq_restore_slow(struct pcp *pcp)
+{
+	if (pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN) {
+		pcp_bh_disable(pcp);
+		pcp_bh_enable(pcp);
+	}
+	pp_fetch_and(&pcp->attention, ~(uint32_t)PCP_ATTENTION_PENDING);
+	pcp_replay_any();
 }

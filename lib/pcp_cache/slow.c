@@ -106,17 +106,13 @@ zone_alloc(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, v
 	return done;
 }
 
-int
-pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
+static int
+alloc_past(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
 	const unsigned int lcore_id = rte_lcore_id();
 	struct pcp_attempt attempt = {0};
 
-	if (unlikely(order > pp_zone_max_order(depot->zone))) {
-		rte_errno = EINVAL;
-		return -EINVAL;
-	}
 	if (unlikely(is_hopeless(cache, order, n)))
 		return failed(depot);
 	uint32_t done = depot_alloc(depot, lcore_id, order, pages, n);
@@ -154,8 +150,8 @@ depot_free(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, v
 		pcp_zone_free_bulk(depot, PP_PLACE_REST, lcore_id, order, pages + done, n - done);
 }
 
-void
-pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
+static void
+free_past(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
 	const unsigned int lcore_id = rte_lcore_id();
@@ -176,6 +172,44 @@ pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pa
 	}
 }
 
+/* A handler that interrupted what may hold the locks; `none` does not care. */
+static bool
+is_inside(const struct pcp_cache *cache)
+{
+	if (likely(pcp_thread.depth == 0) || cache->depot->config.mode == PCP_MODE_NONE)
+		return false;
+	pp_fetch_add(&cache->depot->reentered, 1);
+	return true;
+}
+
+int
+pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
+{
+	if (unlikely(order > pp_zone_max_order(cache->depot->zone))) {
+		rte_errno = EINVAL;
+		return -EINVAL;
+	}
+	if (unlikely(is_inside(cache)))
+		return pcp_handler_alloc_bulk(cache, order, pages, n);
+	pcp_guard_begin();
+	const int rc = alloc_past(cache, order, pages, n);
+
+	pcp_guard_end();
+	return rc;
+}
+
+void
+pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
+{
+	if (unlikely(is_inside(cache))) {
+		pcp_handler_free_bulk(cache, order, pages, n);
+		return;
+	}
+	pcp_guard_begin();
+	free_past(cache, order, pages, n);
+	pcp_guard_end();
+}
+
 void *
 pcp_depot_alloc(struct pcp_cache *cache, unsigned int order)
 {
@@ -188,34 +222,6 @@ void
 pcp_depot_free(struct pcp_cache *cache, void *page, unsigned int order)
 {
 	pcp_depot_free_bulk(cache, order, &page, 1);
-}
-
-void *
-pcp_handler_alloc(struct pcp_cache *cache, unsigned int order)
-{
-	struct pcp_depot *depot = cache->depot;
-	void *page = pcp_zone_tryalloc(depot, order);
-
-	if (page != NULL) {
-		pp_fetch_add(&depot->handler_allocs, 1);
-		pp_fetch_add(&depot->alloc_pages, UINT64_C(1) << order);
-	} else {
-		pp_fetch_add(&depot->failed, 1);
-	}
-	return page;
-}
-
-void
-pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order)
-{
-	struct pcp_depot *depot = cache->depot;
-
-	pp_fetch_add(&depot->handler_frees, 1);
-	pp_fetch_add(&depot->free_pages, UINT64_C(1) << order);
-	if (!pcp_zone_tryfree(depot, page, order)) {
-		pp_fetch_add(&depot->handler_frees, -UINT64_C(1));
-		pp_fetch_add(&depot->free_pages, -(UINT64_C(1) << order));
-	}
 }
 
 /* ---- calls whose owner may use the lists, or must keep off them (capacity 0) ---- */
@@ -392,63 +398,11 @@ pcp_free_nested_slow(struct pcp *pcp, void *page, unsigned int order)
 	free_blocks(pcp, order, &page, 1);
 }
 
-/*
- * The call was made from a handler that interrupted another call. That one will overwrite the state
- * word with what it has computed, so this one must not touch the lists, nor clear busy. Unless the
- * other one was killed, and this is another process on its lcore.
- */
-static bool
-reentered(struct pcp *pcp, uint32_t interrupted)
-{
-	if (likely(interrupted == 0))
-		return false;
-	if (pcp->owner_pid != 0 && pcp->owner_pid != pp_self && pcp_adopt(pcp)) {
-		pp_store_relaxed(&pcp->busy, 1);
-		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
-		return false;
-	}
-	return pcp->cache->depot->config.mode != PCP_MODE_NONE;
-}
-
-static int
-reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
-{
-	struct pcp_depot *depot = pcp->cache->depot;
-	uint32_t done = 0;
-
-	pp_fetch_add(&pcp->reentered, 1);
-	while (done < n && (pages[done] = pcp_zone_tryalloc(depot, order)) != NULL)
-		done++;
-	if (done < n) {
-		const int rc = -rte_errno;
-
-		while (done > 0)
-			pcp_zone_tryfree(depot, pages[--done], order);
-		pp_fetch_add(&depot->failed, 1);
-		return rc;
-	}
-	pp_fetch_add(&pcp->reentered_allocs, n);
-	pp_fetch_add(&pcp->reentered_pages, (uint64_t)n << order);
-	return 0;
-}
-
-static void
-reentered_free(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
-{
-	pp_fetch_add(&pcp->reentered, 1);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!pcp_zone_tryfree(pcp->cache->depot, pages[i], order))
-			continue;
-		pp_fetch_add(&pcp->reentered_frees, 1);
-		pp_fetch_add(&pcp->reentered_pages, -(UINT64_C(1) << order));
-	}
-}
-
 static int
 alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, uint32_t interrupted)
 {
-	if (unlikely(reentered(pcp, interrupted)))
-		return reentered_alloc(pcp, order, pages, n);
+	if (unlikely(pcp_is_reentered(pcp, interrupted)))
+		return pcp_reentered_alloc(pcp, order, pages, n);
 
 	pcp_enter(pcp);
 	const int rc = alloc_blocks(pcp, order, pages, n);
@@ -460,8 +414,8 @@ alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, uint32
 static void
 free_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, uint32_t interrupted)
 {
-	if (unlikely(reentered(pcp, interrupted))) {
-		reentered_free(pcp, order, pages, n);
+	if (unlikely(pcp_is_reentered(pcp, interrupted))) {
+		pcp_reentered_free(pcp, order, pages, n);
 		return;
 	}
 	pcp_enter(pcp);

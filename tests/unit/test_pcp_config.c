@@ -122,7 +122,7 @@ nonsense_is_refused(void **state)
 static void
 modes_have_names(void **state)
 {
-	static const char *const names[] = {"bh", "spin", "bypass", "none"};
+	static const char *const names[] = {"bh", "spin", "bypass", "irq", "none"};
 	enum pcp_mode mode;
 
 	(void)state;
@@ -130,7 +130,7 @@ modes_have_names(void **state)
 		assert_int_equal(pcp_mode_parse(names[i], &mode), 0);
 		assert_string_equal(pcp_mode_name(mode), names[i]);
 	}
-	assert_int_equal(pcp_mode_parse("irq", &mode), -EINVAL);
+	assert_int_equal(pcp_mode_parse("softirq", &mode), -EINVAL);
 	assert_int_equal(pcp_mode_parse("", &mode), -EINVAL);
 	assert_int_equal(pcp_mode_parse("BH", &mode), -EINVAL);
 }

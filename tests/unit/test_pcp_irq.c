@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Mode irq: handlers are put off as a whole, and run when what they interrupted is over. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <rte_errno.h>
+
+#include <pcp_irq.h>
+
+#include "pcp_unit.h"
+#include "storm.h"
+#include "worker.h"
+
+#define SOME    600u
+#define STORM_S 0.3
+#define SLOTS   8 /* handlers that may wait on one thread */
+
+/* ---- a handler whose every step is seen ---- */
+
+static int entered;      /* what pcp_handler_enter() said last */
+static int signals, ran; /* of handlers, and of their work */
+static void *got;        /* the page that the work took */
+
+static void
+take_or_give(void *arg __rte_unused)
+{
+	ran++;
+	if (got == NULL) {
+		got = pcp_handler_alloc(cache, 0);
+	} else {
+		pcp_handler_free(cache, got, 0);
+		got = NULL;
+	}
+}
+
+static void
+on_signal(int signo __rte_unused)
+{
+	signals++;
+	entered = pcp_handler_enter(cache, take_or_give, NULL);
+}
+
+static void
+interrupt_me(void)
+{
+	assert_int_equal(raise(SIGUSR1), 0);
+}
+
+static int
+open_irq(void **state __rte_unused)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	entered = -1;
+	signals = ran = 0;
+	got = NULL;
+	pcp_unit_open(SOME, (struct pcp_config){.mode = PCP_MODE_IRQ, .batch = 16});
+	pcp_free(handle(0), pcp_alloc(handle(0))); /* online */
+	return 0;
+}
+
+static int
+close_irq(void **state)
+{
+	if (got != NULL)
+		pcp_free(handle(0), got);
+	return pcp_unit_teardown(state);
+}
+
+/* Whatever it does uses the cache, as a normal call would. */
+static void
+assert_by_the_cache(void)
+{
+	const struct pcp_stats stats = pcp_unit_stats();
+
+	assert_int_equal(stats.zone_allocs + stats.zone_frees, 0);
+	assert_int_equal(stats.handler_allocs + stats.handler_frees, 0);
+	assert_int_equal(stats.reentered, 0);
+}
+
+static void
+outside_it_runs_at_once(void **state __rte_unused)
+{
+	interrupt_me();
+	assert_int_equal(entered, 0);
+	assert_int_equal(ran, 1);
+	assert_non_null(got);
+	assert_balance(1, 1);
+	interrupt_me();
+	assert_int_equal(ran, 2);
+	assert_null(got);
+	assert_int_equal(pcp_unit_stats().deferred, 0);
+	assert_by_the_cache();
+}
+
+enum section {
+	BH,
+	IRQ,
+};
+
+static void
+begin(enum section section)
+{
+	if (section == BH)
+		pcp_bh_disable(handle(0));
+	else
+		pcp_irq_save(handle(0));
+}
+
+static void
+end(enum section section)
+{
+	if (section == BH)
+		pcp_bh_enable(handle(0));
+	else
+		pcp_irq_restore(handle(0));
+}
+
+static void
+in_a_section_it_waits_for_the_end(void **state __rte_unused)
+{
+	for (enum section outer = BH; outer <= IRQ; outer++) {
+		for (enum section inner = BH; inner <= IRQ; inner++) {
+			ran = 0;
+			begin(outer);
+			interrupt_me();
+			assert_int_equal(entered, -EINPROGRESS);
+			begin(inner);
+			/* the same again counts once */
+			interrupt_me();
+			assert_int_equal(entered, -EINPROGRESS);
+			/* single calls have an end, too, but not of the section */
+			pcp_free(handle(0), pcp_alloc(handle(0)));
+			end(inner);
+			pcp_free_nested(handle(0), pcp_alloc_nested(handle(0)));
+			assert_int_equal(ran, 0);
+			end(outer);
+			assert_int_equal(ran, 1);
+			/* and once only */
+			begin(outer);
+			end(outer);
+			assert_int_equal(ran, 1);
+		}
+	}
+	assert_int_equal(pcp_unit_stats().deferred, 4);
+	assert_int_equal(handle(0)->nest, 0);
+	assert_by_the_cache();
+}
+
+/* As if the signal came while the call was at the lists. */
+static void
+in_a_call_it_waits_for_the_end(void **state __rte_unused)
+{
+	struct pcp *pcp = handle(0);
+	void *pages[2];
+
+	for (int i = 0; i < 4; i++) {
+		ran = 0;
+		pp_store_relaxed(&pcp->busy, 1);
+		interrupt_me();
+		assert_int_equal(entered, -EINPROGRESS);
+		assert_int_equal(ran, 0);
+		pp_store_relaxed(&pcp->busy, 0);
+		/* the next call to end is taken for it */
+		if (i == 0)
+			pages[0] = pcp_alloc(pcp);
+		else if (i == 1)
+			pcp_free(pcp, pages[0]);
+		else if (i == 2)
+			assert_int_equal(pcp_alloc_bulk(pcp, pages, 2), 0);
+		else
+			pcp_free_bulk(pcp, pages, 2);
+		assert_int_equal(ran, 1);
+	}
+	assert_by_the_cache();
+}
+
+static void
+drain_requests_are_served_at_the_end_of_irq_sections(void **state __rte_unused)
+{
+	struct pcp *pcp = handle(0);
+
+	const uint64_t pages = pcp_unit_stats().cached_pages;
+
+	assert_true(pages > 0);
+	for (int with_handler = 0; with_handler < 2; with_handler++) {
+		pcp_irq_save(pcp);
+		pp_fetch_or(&pcp->attention, PCP_ATTENTION_DRAIN);
+		if (with_handler)
+			interrupt_me();
+		assert_int_equal(pcp_unit_stats().depot_pages, 0);
+		pcp_irq_restore(pcp);
+		assert_int_equal(pcp->attention & (PCP_ATTENTION_DRAIN | PCP_ATTENTION_PENDING), 0);
+		assert_int_equal(ran, with_handler);
+		/* a handler comes after the drain, and has loaded them again */
+		assert_int_equal(pcp_unit_stats().depot_pages, with_handler ? 0 : pages);
+		pcp_free(pcp, pcp_alloc(pcp));
+	}
+	assert_by_the_cache();
+}
+
+/* ---- several that wait ---- */
+
+static int order_of[SLOTS + 1], n_ordered;
+
+static void
+note(void *arg)
+{
+	order_of[n_ordered++] = *(int *)arg;
+}
+
+static void
+those_without_room_are_counted(void **state __rte_unused)
+{
+	static int number[SLOTS + 1];
+
+	n_ordered = 0;
+	pcp_irq_save(handle(0));
+	for (int i = 0; i <= SLOTS; i++) {
+		number[i] = i;
+		assert_int_equal(pcp_handler_enter(cache, note, &number[i]),
+			i < SLOTS ? -EINPROGRESS : -ENOBUFS);
+	}
+	assert_int_equal(pcp_handler_enter(cache, note, &number[3]), -EINPROGRESS);
+	pcp_irq_restore(handle(0));
+	assert_int_equal(n_ordered, SLOTS);
+	for (int i = 0; i < SLOTS; i++)
+		assert_int_equal(order_of[i], i);
+	assert_int_equal(pcp_unit_stats().deferred, SLOTS);
+	assert_int_equal(pcp_unit_stats().lost_handlers, 1);
+
+	/* there is room again */
+	pcp_irq_save(handle(0));
+	assert_int_equal(pcp_handler_enter(cache, note, &number[SLOTS]), -EINPROGRESS);
+	pcp_irq_restore(handle(0));
+	assert_int_equal(n_ordered, SLOTS + 1);
+}
+
+/* ---- a handler that is interrupted ---- */
+
+static int depth, deepest;
+
+static void
+interrupted_work(void *arg)
+{
+	int *left = arg;
+	void *page = pcp_cache_alloc(cache);
+
+	depth++;
+	deepest = RTE_MAX(deepest, depth);
+	if ((*left)-- > 0)
+		assert_int_equal(pcp_handler_enter(cache, interrupted_work, left), -EINPROGRESS);
+	errno = rte_errno = EDOM;
+	pcp_cache_free(cache, page);
+	depth--;
+}
+
+static void
+handlers_run_one_at_a_time(void **state __rte_unused)
+{
+	int left = 3;
+
+	depth = deepest = 0;
+	errno = ERANGE;
+	rte_errno = EPERM;
+	assert_int_equal(pcp_handler_enter(cache, interrupted_work, &left), 0);
+	assert_int_equal(left, -1);
+	assert_int_equal(deepest, 1);
+	/* and leave no trace in what they interrupted */
+	assert_int_equal(errno, ERANGE);
+	assert_int_equal(rte_errno, EPERM);
+	assert_by_the_cache();
+}
+
+static void
+work_in_sections_of_its_own(void *arg __rte_unused)
+{
+	struct pcp *pcp = pcp_this(cache);
+
+	ran++;
+	for (enum section section = BH; section <= IRQ; section++) {
+		begin(section);
+		pcp_free_nested(pcp, pcp_alloc_nested(pcp));
+		/* another one must not come between */
+		interrupt_me();
+		assert_int_equal(entered, -EINPROGRESS);
+		end(section);
+	}
+}
+
+static void
+handlers_have_sections(void **state __rte_unused)
+{
+	for (enum section section = BH; section <= IRQ; section++) {
+		ran = 0;
+		begin(section);
+		assert_int_equal(
+			pcp_handler_enter(cache, work_in_sections_of_its_own, NULL), -EINPROGRESS);
+		end(section);
+		assert_int_equal(ran, 2); /* and what interrupted it, once */
+	}
+	assert_by_the_cache();
+}
+
+/* ---- other caches, and threads without one ---- */
+
+static void
+another_caches_section_does_not_matter(void **state __rte_unused)
+{
+	struct pcp_cache *mine = cache;
+	struct pp_zone *mine_zone = zone;
+
+	pcp_irq_save(pcp_of_lcore(mine, 0));
+	interrupt_me();
+	assert_int_equal(entered, -EINPROGRESS);
+
+	/* over another zone, in the same memory: no page of it is ever touched */
+	pcp_unit_open(SOME, (struct pcp_config){.mode = PCP_MODE_IRQ, .batch = 16});
+	n_ordered = 0;
+	static int number = 7;
+
+	assert_int_equal(pcp_handler_enter(cache, note, &number), 0);
+	pcp_irq_save(handle(0));
+	assert_int_equal(pcp_handler_enter(cache, note, &number), -EINPROGRESS);
+	pcp_irq_restore(handle(0));
+	assert_int_equal(n_ordered, 2);
+	assert_int_equal(ran, 0); /* that one still waits */
+	pcp_unit_close();
+
+	cache = mine;
+	zone = mine_zone;
+	pcp_irq_restore(pcp_of_lcore(mine, 0));
+	assert_int_equal(ran, 1);
+}
+
+/* The first call brings a cache online, with memory of EAL's, whose locks are not ours. */
+static void
+first_call(void *arg __rte_unused)
+{
+	void *page = pcp_handler_alloc(cache, 0);
+
+	ran++;
+	assert_non_null(page);
+	pcp_handler_free(cache, page, 0);
+}
+
+static void
+in_a_worker(void *arg __rte_unused)
+{
+	assert_int_equal(pcp_handler_enter(cache, first_call, NULL), 0);
+}
+
+static void
+handlers_bring_no_cache_online(void **state __rte_unused)
+{
+	struct worker *worker = worker_start(true);
+	const unsigned int lcore = worker_lcore(worker);
+
+	worker_do(worker, in_a_worker, NULL);
+	assert_int_equal(ran, 1);
+	assert_true(handle(lcore)->attention & PCP_ATTENTION_OFFLINE);
+	worker_end(worker, true);
+	assert_int_equal(pcp_unit_stats().handler_allocs, 1);
+}
+
+static void
+threads_without_an_lcore_have_handlers_too(void **state __rte_unused)
+{
+	struct worker *worker = worker_start(false);
+
+	worker_do(worker, in_a_worker, NULL);
+	assert_int_equal(ran, 1);
+	worker_end(worker, false);
+}
+
+/* ---- storms ---- */
+
+#define HANDLER_PAGES 8u
+#define MAIN_PAGES    40u
+
+static atomic_ulong n_handled, n_ran;
+static atomic_bool inside; /* what must not be interrupted */
+static atomic_bool came_between;
+static void *handlers_page[HANDLER_PAGES];
+static uint32_t handlers_pages;
+
+static void
+storm_work(void *arg __rte_unused)
+{
+	const unsigned long n = n_ran++;
+
+	if (inside)
+		came_between = true;
+	if (storm_corrupted())
+		return;
+	if (n / HANDLER_PAGES % 2 == 0 && handlers_pages < HANDLER_PAGES) {
+		void *page = pcp_cache_alloc(cache);
+
+		if (page == NULL)
+			return;
+		handlers_page[handlers_pages++] = page;
+		storm_take(page, STORM_HANDLER);
+	} else if (handlers_pages > 0) {
+		void *page = handlers_page[--handlers_pages];
+
+		if (storm_give(page, STORM_HANDLER))
+			pcp_cache_free(cache, page);
+	}
+}
+
+static void
+on_storm(int signo __rte_unused)
+{
+	n_handled++;
+	pcp_handler_enter(cache, storm_work, NULL);
+}
+
+/* What is interrupted: pages taken and given by calls, and in sections of both kinds. */
+static void
+round_of_calls(void)
+{
+	static unsigned int turn;
+	const unsigned int kind = turn++ % 3;
+	void *page[MAIN_PAGES];
+	struct pcp *pcp = pcp_this(cache);
+
+	if (kind < 2) {
+		begin((enum section)kind);
+		inside = true;
+	}
+	for (uint32_t i = 0; i < MAIN_PAGES; i++) {
+		page[i] = pcp == NULL ? pcp_cache_alloc(cache)
+			  : kind < 2  ? pcp_alloc_nested(pcp)
+			  : i % 2     ? pcp_irq_alloc(pcp)
+				      : pcp_alloc(pcp);
+		if (page[i] != NULL)
+			storm_take(page[i], STORM_MAIN);
+	}
+	if (kind < 2) {
+		inside = false;
+		end((enum section)kind);
+	}
+	for (uint32_t i = 0; i < MAIN_PAGES; i++) {
+		if (page[i] == NULL || !storm_give(page[i], STORM_MAIN))
+			continue;
+		if (pcp != NULL && i % 2)
+			pcp_irq_free(pcp, page[i]);
+		else
+			pcp_cache_free(cache, page[i]);
+	}
+}
+
+static atomic_bool reclaim_over;
+
+/* Claims the caches all the time. */
+static void *
+take_everything(void *arg __rte_unused)
+{
+	cpu_set_t cpus;
+
+	memset(&cpus, 0xff, sizeof(cpus));
+	pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+	while (!reclaim_over)
+		pcp_cache_drain(cache);
+	return NULL;
+}
+
+static void
+storm_of_handlers(uint32_t batch, bool with_reclaim)
+{
+	pthread_t thread;
+
+	pcp_unit_open(SOME, (struct pcp_config){.mode = PCP_MODE_IRQ, .batch = batch});
+	pcp_free(handle(0), pcp_alloc(handle(0)));
+	storm_record_reset();
+	n_handled = n_ran = 0;
+	came_between = false;
+	reclaim_over = false;
+	if (with_reclaim)
+		assert_int_equal(pthread_create(&thread, NULL, take_everything, NULL), 0);
+	struct storm *storm = storm_begin(SIGUSR2, on_storm);
+	const double until = storm_seconds() + STORM_S;
+
+	while (!storm_corrupted() && (storm_seconds() < until || n_ran < 100))
+		round_of_calls();
+	storm_end(storm);
+	reclaim_over = true;
+	if (with_reclaim)
+		pthread_join(thread, NULL);
+
+	assert_false(storm_corrupted());
+	assert_false(came_between);
+	assert_int_equal(storm_taken(), handlers_pages);
+	while (handlers_pages > 0)
+		pcp_free(handle(0), handlers_page[--handlers_pages]);
+	/* none was lost: what was not put off ran at once, and what was put off ran */
+	assert_int_equal(pcp_unit_stats().lost_handlers, 0);
+	assert_true(n_ran <= n_handled);
+	assert_true(pcp_unit_stats().deferred > 0);
+	assert_true(n_ran >= pcp_unit_stats().deferred);
+	assert_int_equal(pcp_unit_stats().reentered, 0);
+	assert_int_equal(pcp_unit_stats().handler_allocs, 0);
+	pcp_unit_close();
+}
+
+static void
+a_storm_of_handlers_corrupts_nothing(void **state __rte_unused)
+{
+	storm_of_handlers(2, false);
+	storm_of_handlers(256, false);
+}
+
+static void
+nor_while_others_reclaim(void **state __rte_unused)
+{
+	storm_of_handlers(2, true);
+	storm_of_handlers(64, true);
+}
+
+/* In a thread without an lcore id: put off while it may hold the depot's or the zone's lock. */
+static atomic_bool storm_thread_ok;
+
+static void
+storm_in_thread(void *arg __rte_unused)
+{
+	struct storm *storm = storm_begin(SIGUSR2, on_storm);
+	const double until = storm_seconds() + STORM_S;
+
+	while (storm_seconds() < until || n_ran < 100) {
+		void *page = pcp_cache_alloc(cache);
+
+		if (page == NULL)
+			break;
+		storm_take(page, STORM_THREAD);
+		if (storm_give(page, STORM_THREAD))
+			pcp_cache_free(cache, page);
+		(void)pcp_cache_shrink(cache, 64);
+		(void)pcp_unit_stats();
+		(void)pcp_cache_free_pages(cache);
+	}
+	storm_end(storm);
+	while (handlers_pages > 0) {
+		void *page = handlers_page[--handlers_pages];
+
+		if (storm_give(page, STORM_HANDLER))
+			pcp_cache_free(cache, page);
+	}
+	storm_thread_ok = !storm_corrupted() && storm_taken() == 0;
+}
+
+static void
+threads_without_an_lcore_put_handlers_off(void **state __rte_unused)
+{
+	struct worker *worker = worker_start(false);
+
+	storm_record_reset();
+	n_handled = n_ran = 0;
+	inside = false;
+	storm_thread_ok = false;
+	worker_do(worker, storm_in_thread, NULL);
+	worker_end(worker, false);
+	assert_true(storm_thread_ok);
+	assert_true(pcp_unit_stats().deferred > 0);
+	assert_int_equal(pcp_unit_stats().handler_allocs, 0);
+	assert_int_equal(pcp_unit_stats().reentered, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_irq, close_irq)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(outside_it_runs_at_once),
+		TEST(in_a_section_it_waits_for_the_end),
+		TEST(in_a_call_it_waits_for_the_end),
+		TEST(drain_requests_are_served_at_the_end_of_irq_sections),
+		TEST(those_without_room_are_counted),
+		TEST(handlers_run_one_at_a_time),
+		TEST(handlers_have_sections),
+		TEST(another_caches_section_does_not_matter),
+		TEST(handlers_bring_no_cache_online),
+		TEST(threads_without_an_lcore_have_handlers_too),
+		TEST(threads_without_an_lcore_put_handlers_off),
+		cmocka_unit_test(a_storm_of_handlers_corrupts_nothing),
+		cmocka_unit_test(nor_while_others_reclaim),
+	};
+
+	zone_unit_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
