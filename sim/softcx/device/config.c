@@ -80,9 +80,9 @@ parse_bool(const char *value, bool *to)
 		*to = true;
 		return 0;
 	}
-	if (parse_word(value, (const char *const[]){"no", "yes"}, 2, &n) != 0)
+	if (parse_word(value, (const char *const[]){"off", "on", "no", "yes"}, 4, &n) != 0)
 		return -EINVAL;
-	*to = n == 1;
+	*to = n % 2 == 1;
 	return 0;
 }
 
@@ -271,8 +271,8 @@ static const struct {
 	{"clock", set_clock, "real or virtual"},
 	{"device-cpu", set_device_cpu, "the number of a processor"},
 	{"stats", set_stats, "the name of a file"},
-	{"probe", set_probe, "yes or no"},
-	{"strict", set_strict, "yes or no"},
+	{"probe", set_probe, "on or off"},
+	{"strict", set_strict, "on or off"},
 	{"delay", set_delay, "microseconds, up to 1000000"},
 	{"seed", set_seed, "a number"},
 };

@@ -29,7 +29,7 @@ cx_port_init(struct softcx_port *port, struct softcx_card *card, unsigned int in
 	port->random = card->config.seed * 2654435761u + index + 1;
 	port->gap = cx_ns_to_cycles(STALL_NS, card->hz);
 	port->cycles = cx_cycles();
-	port->slept = true;
+	port->asleep = UINT64_MAX;
 	pthread_mutex_init(&port->hold.control, NULL);
 	pthread_mutex_init(&port->hold.lock, NULL);
 	pthread_cond_init(&port->hold.rested, NULL);

@@ -14,8 +14,9 @@
 #include "clock.h"
 #include "shared.h"
 
-#define CX_FETCH 64 /* WQEs of a receive queue, or basic blocks of a send queue, held on the card  \
-		     */
+#define CX_FETCH                                                                                   \
+	64 /* WQEs of a receive queue, or basic blocks of a send queue, held on the card           \
+	    */
 
 struct cx_gen;
 struct cx_check;
@@ -213,8 +214,9 @@ struct softcx_port {
 	uint64_t now;     /* device time */
 	uint64_t run, idle;
 	uint64_t idle_since;
-	uint64_t gap; /* more between two turns is a stall */
-	bool was_idle, slept;
+	uint64_t gap;    /* more between two turns is a stall */
+	uint64_t asleep; /* cycles since the last turn in which the thread did not want to run */
+	bool was_idle, stalls;
 
 	uint64_t random;
 	struct softcx_port_counters counters;

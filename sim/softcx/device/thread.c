@@ -66,7 +66,7 @@ rest(struct softcx_port *port)
 	}
 	end = hold->end;
 	pthread_mutex_unlock(&hold->lock);
-	port->slept = true;
+	port->asleep = UINT64_MAX;
 	return !end;
 }
 
@@ -76,7 +76,7 @@ nap(struct softcx_port *port, uint64_t ns)
 	const struct timespec ts = {(time_t)(ns / CX_NS_PER_S), (long)(ns % CX_NS_PER_S)};
 
 	nanosleep(&ts, NULL);
-	port->slept = true;
+	port->asleep += cx_ns_to_cycles(ns, port->card->hz);
 }
 
 static void
@@ -89,7 +89,6 @@ be_idle(struct softcx_port *port, bool only_cpu)
 		nap(port, NAP_NS);
 	} else if (only_cpu && idle > cx_ns_to_cycles(IDLE_YIELD_NS, hz)) {
 		sched_yield();
-		port->slept = true;
 	}
 }
 
@@ -127,7 +126,7 @@ run(void *arg)
 				break;
 		}
 		cx_turn_time(port);
-		if (cx_turn(port))
+		if (cx_turn(port) || port->stalls)
 			port->idle_since = port->cycles;
 		else
 			be_idle(port, only_cpu);
@@ -160,7 +159,7 @@ cx_port_start(struct softcx_port *port)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	port->cycles = cx_cycles();
-	port->slept = true;
+	port->asleep = UINT64_MAX;
 	port->running = true;
 	if (err == 0)
 		err = pthread_create(&port->thread, &attr, run, port);

@@ -43,30 +43,37 @@ relist(struct softcx_port *port)
 	}
 }
 
+/* Time that passed while somebody was not running does not count. */
+static void
+stand_still(struct softcx_port *port, uint64_t cycles)
+{
+	__atomic_store_n(&port->stalled, port->stalled + cycles, __ATOMIC_RELAXED);
+	port->counters.stall_ns += cx_cycles_to_ns(cycles, port->card->hz);
+}
+
 void
 cx_turn_time(struct softcx_port *port)
 {
-	const uint64_t cycles = cx_cycles(), took = cycles - port->cycles;
+	const uint64_t cycles = cx_cycles();
+	uint64_t took = cycles - port->cycles;
 
 	port->cycles = cycles;
-	if (unlikely(took > port->gap) && !port->slept) {
-		/* we were not running: so much that it cannot have been work */
-		if (port->card->config.clock == SOFTCX_CLOCK_VIRTUAL) {
-			__atomic_store_n(&port->stalled, port->stalled + took, __ATOMIC_RELAXED);
-			port->counters.stall_ns += cx_cycles_to_ns(took, port->card->hz);
-			port->now = cycles - port->stalled;
-			return;
-		}
+	if (port->card->config.clock == SOFTCX_CLOCK_VIRTUAL) {
+		/* so much that it cannot have been work */
+		const uint64_t awake = took > port->asleep ? took - port->asleep : 0;
+		uint64_t still = awake > port->gap ? awake : 0;
+
+		if (port->watch != NULL)
+			still += cx_watch_absent(port->watch, port->index, cycles, took, still);
+		port->stalls = still > 0;
+		if (still > 0)
+			stand_still(port, still);
+		took -= still;
 	}
-	port->slept = false;
-	if (port->watch != NULL && cx_watch_stalled(port->watch, port->index, cycles)) {
-		__atomic_store_n(&port->stalled, port->stalled + took, __ATOMIC_RELAXED);
-		port->counters.stall_ns += cx_cycles_to_ns(took, port->card->hz);
-	} else {
-		port->run += took;
-		if (port->was_idle)
-			port->idle += took;
-	}
+	port->asleep = 0;
+	port->run += took;
+	if (port->was_idle)
+		port->idle += took;
 	port->now = cycles - port->stalled;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "gen.h"
+#include "watch.h"
 #include "wire.h"
 
 #define BURST 64
@@ -310,7 +311,7 @@ change_state(struct softcx_port *port, struct cx_gen *gen)
 		gen->state = gen->probe ? CX_GEN_PROBE : CX_GEN_UP;
 		for (; gen->probe && n < gen->n_streams && n < BURST && gen->left > 0; n++)
 			offer_next(port, gen, port->now);
-	} else if (all_taken(port)) {
+	} else if (all_taken(port) && (port->watch == NULL || cx_watch_is_ready(port->watch))) {
 		gen->state = CX_GEN_UP;
 	}
 	gen->due = (struct cx_pace){.cycles = port->now};

@@ -10,12 +10,13 @@
 
 #include "watch.h"
 
-#define MAX_THREADS  64 /* looked at */
-#define MAX_BUSY     16 /* watched by the device */
-#define SURVEY_NS    20000000
-#define BUSY_PERCENT 50
-#define LOOK_NS      5000 /* between two looks of a device's thread */
-#define RAN_PERCENT  25   /* of that time: it was running */
+#define MAX_THREADS    64 /* looked at */
+#define MAX_BUSY       16 /* watched by the device */
+#define SURVEY_NS      20000000
+#define BUSY_PERCENT   50
+#define LOOK_NS        15000 /* between two looks of a device's thread */
+#define TOLERANCE_NS   1000  /* between two kinds of clocks */
+#define ABSENT_PERCENT 75    /* of that time: it is not running now either, most likely */
 
 struct thread {
 	pid_t tid; /* 0: a free slot */
@@ -25,11 +26,12 @@ struct thread {
 
 /* What a device's thread saw last. */
 struct look {
-	uint64_t next; /* cycles */
-	uint64_t at_ns;
+	uint64_t at; /* cycles */
 	pid_t tid[MAX_BUSY];
 	uint64_t cpu_ns[MAX_BUSY];
-	bool stalled;
+	uint64_t stood; /* cycles since that the device's time stood still already */
+	uint64_t debt;  /* cycles that passed for the device and not for the application */
+	bool stalled;   /* until the next look time stands still */
 } __attribute__((aligned(CX_LINE)));
 
 struct cx_watch {
@@ -37,7 +39,7 @@ struct cx_watch {
 	pthread_mutex_t lock;
 	pthread_cond_t ends;
 	bool end;
-	uint64_t hz;
+	uint64_t hz, look_cycles, tolerance;
 	struct thread threads[MAX_THREADS];
 	pid_t busy[MAX_BUSY]; /* atomic; 0: none */
 	struct look look[SOFTCX_MAX_PORTS];
@@ -191,11 +193,12 @@ is_runnable(pid_t tid)
 	return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'R';
 }
 
-static bool
-look(struct cx_watch *watch, struct look *last)
+/* For how long of the time since the last look a thread that wanted to run did not. */
+static uint64_t
+look(struct cx_watch *watch, struct look *last, uint64_t cycles)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC), passed = now - last->at_ns;
-	bool stalled = false;
+	const uint64_t passed = cycles - last->at;
+	uint64_t most = 0;
 
 	for (unsigned int i = 0; i < MAX_BUSY; i++) {
 		const pid_t tid = __atomic_load_n(&watch->busy[i], __ATOMIC_RELAXED);
@@ -204,27 +207,49 @@ look(struct cx_watch *watch, struct look *last)
 			last->tid[i] = 0;
 			continue;
 		}
-		const uint64_t cpu = clock_ns(cpu_clock(tid)), ran = cpu - last->cpu_ns[i];
+		const uint64_t cpu_ns = clock_ns(cpu_clock(tid));
+		const uint64_t ran = cx_ns_to_cycles(cpu_ns - last->cpu_ns[i], watch->hz);
+		const uint64_t absent = passed > ran + watch->tolerance ? passed - ran : 0;
 
-		if (tid == last->tid[i] && ran * 100 < passed * RAN_PERCENT && is_runnable(tid))
-			stalled = true;
+		if (tid == last->tid[i] && absent > most && is_runnable(tid))
+			most = absent;
 		last->tid[i] = tid;
-		last->cpu_ns[i] = cpu;
+		last->cpu_ns[i] = cpu_ns;
 	}
-	last->at_ns = now;
-	return stalled;
+	last->stalled = most > passed / 100 * ABSENT_PERCENT;
+	last->at = cycles;
+	return most;
+}
+
+uint64_t
+cx_watch_absent(
+	struct cx_watch *watch, unsigned int port, uint64_t cycles, uint64_t took, uint64_t stood)
+{
+	struct look *last = &watch->look[port];
+	uint64_t more = 0;
+
+	last->stood += stood;
+	if (unlikely(cycles - last->at >= watch->look_cycles)) {
+		const uint64_t absent = look(watch, last, cycles);
+
+		if (absent > last->stood)
+			last->debt += absent - last->stood;
+		last->stood = 0;
+	}
+	if (last->stalled) {
+		more = took - stood;
+		last->stood += more;
+	} else if (last->debt > 0) {
+		more = took - stood < last->debt ? took - stood : last->debt;
+		last->debt -= more;
+	}
+	return more;
 }
 
 bool
-cx_watch_stalled(struct cx_watch *watch, unsigned int port, uint64_t cycles)
+cx_watch_is_ready(const struct cx_watch *watch)
 {
-	struct look *last = &watch->look[port];
-
-	if (likely((int64_t)(cycles - last->next) < 0))
-		return last->stalled;
-	last->next = cycles + cx_ns_to_cycles(LOOK_NS, watch->hz);
-	last->stalled = look(watch, last);
-	return last->stalled;
+	return __atomic_load_n(&watch->busy[0], __ATOMIC_RELAXED) != 0;
 }
 
 /* ---- birth and death ---- */
@@ -240,6 +265,8 @@ cx_watch_create(struct softcx_card *card)
 		return NULL;
 	memset(watch, 0, sizeof(*watch));
 	watch->hz = card->hz;
+	watch->tolerance = cx_ns_to_cycles(TOLERANCE_NS, card->hz);
+	watch->look_cycles = cx_ns_to_cycles(LOOK_NS, card->hz);
 	pthread_mutex_init(&watch->lock, NULL);
 	pthread_cond_init(&watch->ends, NULL);
 	sigfillset(&all);
