@@ -241,6 +241,10 @@ int pp_zone_node(const struct pp_zone *zone);
 unsigned int pp_zone_max_order(const struct pp_zone *zone);
 const char *pp_zone_name(const struct pp_zone *zone);
 
+/* Who uses the zone, for a person to read; "application" unless told. Copied, up to 63 bytes. */
+#define PP_OWNER_LEN 64
+void pp_zone_set_owner(struct pp_zone *zone, const char *owner);
+
 /*
  * Walk every descriptor and list and compare them with each other and the counters, under the
  * lock: for asserts, tests and fuzzers. False at the first fault, which is logged.
@@ -326,6 +330,26 @@ struct pp_pool_node_stats {
 void pp_pool_get_node_stats(
 	const struct pp_pool *pool, uint32_t node, struct pp_pool_node_stats *stats);
 void pp_pool_dump(struct pp_pool *pool, FILE *f);
+
+/* ---- telemetry: /pagepool/list, /pagepool/zone,N; and what layers above need for theirs ---- */
+
+/* The zone's number in the process that created it; none is used twice. */
+uint32_t pp_zone_id(const struct pp_zone *zone);
+
+/* The number that a command's parameters are; -EINVAL: they are none, or something else. */
+int pp_telemetry_id(const char *params, uint32_t *id);
+
+struct rte_tel_data;
+
+struct pp_counter {
+	const char *name;
+	uint64_t value;
+};
+
+/* Add members to the dict `data`. 0 or -errno. */
+int pp_telemetry_counters(struct rte_tel_data *data, const struct pp_counter *counters, uint32_t n);
+int pp_telemetry_array(
+	struct rte_tel_data *data, const char *name, const uint64_t *values, uint32_t n);
 
 #ifdef __cplusplus
 }

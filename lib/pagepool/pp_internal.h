@@ -102,7 +102,9 @@ struct pp_zone {
 	uint64_t pages;
 	bool poisons; /* pages may be poisoned */
 	int node;
+	uint32_t id;
 	char name[RTE_MEMZONE_NAMESIZE];
+	char owner[PP_OWNER_LEN];
 };
 
 /* Memory for metadata on the zone's node, zeroed, or NULL with rte_errno set. */
@@ -128,6 +130,10 @@ bool pp_zone_take_off(struct pp_zone *zone, struct pp_page *page);
 
 /* Take the lock, and with it what was returned while it was held. */
 void pp_zone_lock(struct pp_zone *zone);
+
+/* telemetry.c: this process shows the zone, until it no longer does. 0 or -ENOMEM. */
+int pp_zone_list(struct pp_zone *zone);
+void pp_zone_unlist(const struct pp_zone *zone);
 
 /* zone_repair.c: rebuild lists and counters from the descriptors, under an inherited lock. */
 void pp_zone_repair(struct pp_zone *zone);

@@ -350,7 +350,21 @@ pp_zone_create(const char *name, int node, unsigned int max_order)
 	zone->max_order = max_order;
 	zone->node = node;
 	rte_strscpy(zone->name, name, sizeof(zone->name));
+	pp_zone_set_owner(zone, "application");
+	if (pp_zone_list(zone) != 0) {
+		rte_free(zone);
+		rte_errno = ENOMEM;
+		return NULL;
+	}
 	return zone;
+}
+
+void
+pp_zone_set_owner(struct pp_zone *zone, const char *owner)
+{
+	pp_zone_lock(zone);
+	rte_strscpy(zone->owner, owner, sizeof(zone->owner));
+	pp_unlock(&zone->lock);
 }
 
 static uint64_t
@@ -368,6 +382,7 @@ pp_zone_abandon(struct pp_zone *zone)
 {
 	const uint64_t in_use = pages_in_use(zone);
 
+	pp_zone_unlist(zone);
 	for (struct pp_zone_chunk *chunk = zone->chunks, *next; chunk != NULL; chunk = next) {
 		next = chunk->next;
 		rte_free(chunk->pages);

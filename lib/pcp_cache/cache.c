@@ -7,10 +7,18 @@
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
+#include <rte_telemetry.h>
 
 #include "pcp_internal.h"
 
 RTE_LOG_REGISTER(pcp_logtype, lib.pcp_cache, NOTICE);
+
+/* Here, where a program of static libraries has it. Without memory there is no command, no more. */
+RTE_INIT(register_command)
+{
+	rte_telemetry_register_cmd("/pagepool/pcp", pcp_telemetry_show,
+		"The page caches over a zone. Parameters: the zone's number");
+}
 
 /* A failing allocation disturbs the other lcores no more than once in this time. */
 #define BACKOFF_US 50
@@ -144,7 +152,7 @@ pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
 			config.mode == PCP_MODE_IRQ || config.checks == PCP_CHECKS_FULL)
 			pcp->attention |= PCP_ATTENTION_MODE;
 	}
-	if (!pcp_process_joins(cache)) {
+	if (!pcp_process_joins(cache, true)) {
 		pcp_depot_destroy(cache->depot);
 		rte_free(cache);
 		rte_errno = ENOMEM;

@@ -78,6 +78,7 @@ give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *m
 	/* Before the pages are elsewhere: a kill in between may lose them, not double them. */
 	pp_store_release(&magazine->count, 0);
 	pp_fetch_add(&depot->drains, 1);
+	pp_fetch_add(&depot->drain_blocks, n);
 	return pcp_zone_free_bulk(depot, PP_PLACE_REST, LCORE_ID_ANY, order, magazine->page, n);
 }
 
@@ -132,6 +133,7 @@ pcp_depot_take_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 		pp_store_release(&list->partial, empty);
 	}
 	depot->exchanges += got != NULL;
+	depot->taken += got != NULL;
 	unlock(depot);
 	return got;
 }

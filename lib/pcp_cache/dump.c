@@ -6,8 +6,8 @@
 #include "pcp_internal.h"
 #include "pcp_irq.h"
 
-static uint64_t
-cached_pages(const struct pcp *pcp)
+uint64_t
+pcp_cached_pages(const struct pcp *pcp)
 {
 	uint64_t pages = 0;
 
@@ -31,6 +31,7 @@ add_order(const struct pcp *pcp, unsigned int order, struct pcp_stats *stats)
 	stats->frees += allocs - in_use + zone_frees;
 	stats->in_use_pages += (in_use + zone_allocs - zone_frees) << order;
 	stats->allocs += allocs + zone_allocs;
+	stats->high_order_allocs += order > 0 ? zone_allocs : 0;
 	stats->zone_allocs += zone_allocs;
 	stats->zone_frees += zone_frees;
 }
@@ -53,10 +54,13 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 		.failed = pp_load_relaxed(&depot->failed),
 		.refills = pp_load_relaxed(&depot->refills),
 		.drains = pp_load_relaxed(&depot->drains),
+		.drain_blocks = pp_load_relaxed(&depot->drain_blocks),
+		.high_order_allocs = pp_load_relaxed(&depot->high_order_allocs),
 		.depot_pages = pcp_depot_pages(depot),
 	};
 	pp_lock(&depot->lock);
 	stats->exchanges = depot->exchanges;
+	stats->taken = depot->taken;
 	pp_unlock(&depot->lock);
 	pp_lock(&depot->reclaim_lock);
 	stats->reclaims = depot->reclaims;
@@ -74,7 +78,7 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 
 		for (unsigned int order = 0; order < PCP_ORDERS; order++)
 			add_order(pcp, order, stats);
-		stats->cached_pages += cached_pages(pcp);
+		stats->cached_pages += pcp_cached_pages(pcp);
 		stats->reentered += pp_load_relaxed(&pcp->reentered);
 		stats->allocs += pp_load_relaxed(&pcp->reentered_allocs);
 		stats->zone_allocs += pp_load_relaxed(&pcp->reentered_allocs);
@@ -104,7 +108,7 @@ pcp_cache_free_pages(struct pcp_cache *cache)
 	pcp_guard_begin();
 	/* In the order in which pages that nobody has move, so that none slips by uncounted. */
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
-		pages += cached_pages(&cache->pcp[i]);
+		pages += pcp_cached_pages(&cache->pcp[i]);
 	pages += pcp_depot_pages(cache->depot);
 	pp_zone_recover(cache->depot->zone);
 	pages += pp_zone_free_pages(cache->depot->zone);
@@ -129,8 +133,8 @@ pcp_cache_dump(struct pcp_cache *cache, FILE *f)
 		const uint32_t nest = pp_load_relaxed(&pcp->nest);
 
 		if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
-			fprintf(f, "  lcore %u: pages %" PRIu64 " nest %u\n", i, cached_pages(pcp),
-				nest % PCP_NEST_IRQ + nest / PCP_NEST_IRQ);
+			fprintf(f, "  lcore %u: pages %" PRIu64 " nest %u\n", i,
+				pcp_cached_pages(pcp), nest % PCP_NEST_IRQ + nest / PCP_NEST_IRQ);
 	}
 	fprintf(f,
 		"  depot: pages %" PRIu64 " exchanges %" PRIu64 " refills %" PRIu64

@@ -38,6 +38,8 @@ pcp_handler_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages
 	if (rc == 0) {
 		pp_fetch_add(&cache->depot->handler_allocs, n);
 		pp_fetch_add(&cache->depot->alloc_pages, (uint64_t)n << order);
+		if (order > 0)
+			pp_fetch_add(&cache->depot->high_order_allocs, n);
 	}
 	return rc;
 }
@@ -67,6 +69,8 @@ pcp_reentered_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t 
 	if (rc == 0) {
 		pp_fetch_add(&pcp->reentered_allocs, n);
 		pp_fetch_add(&pcp->reentered_pages, (uint64_t)n << order);
+		if (order > 0)
+			pp_fetch_add(&pcp->cache->depot->high_order_allocs, n);
 	}
 	return rc;
 }

@@ -197,11 +197,14 @@ struct pcp_stats {
 	uint64_t depot_allocs, depot_frees; /* of these, by pcp_depot_*_bulk() */
 	uint64_t unregistered;              /* of the latter, by threads without an lcore id */
 	uint64_t handler_allocs, handler_frees; /* of these, by handlers, past the caches */
-	uint64_t deferred, lost_handlers;       /* by pcp_handler_enter(): put off; no room for */
-	uint64_t failed;                        /* calls that got nothing */
+	uint64_t high_order_allocs; /* of those past a cache, in whatever way, above order 0 */
+	uint64_t deferred, lost_handlers; /* by pcp_handler_enter(): put off; no room for */
+	uint64_t failed;                  /* calls that got nothing */
 	uint64_t reentered;
 	uint64_t exchanges;                /* of magazines with the depot */
+	uint64_t taken;                    /* of these, to get pages */
 	uint64_t refills, drains;          /* of magazines from and to the zone */
+	uint64_t drain_blocks;             /* what the latter held */
 	uint64_t reclaims, reclaim_blocks; /* rounds, and what they moved to the depot */
 	uint64_t membarriers;
 	uint64_t cached_pages; /* in the lcores' magazines */

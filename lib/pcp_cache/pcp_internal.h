@@ -59,6 +59,7 @@ struct pcp_depot {
 	uint64_t arrivals; /* of free pages, from caches in the depot, or from it in the zone */
 	struct pcp_depot_list list[PCP_ORDERS];
 	uint64_t exchanges;
+	uint64_t taken; /* exchanges of an empty magazine for one with pages */
 
 	struct pp_lock reclaim_lock __rte_cache_aligned; /* one reclaim at a time */
 	uint64_t backoff_until;                          /* TSC; no membarrier before */
@@ -69,7 +70,8 @@ struct pcp_depot {
 	uint64_t allocs __rte_cache_aligned;
 	uint64_t frees, alloc_pages, free_pages, unregistered;
 	uint64_t handler_allocs, handler_frees;
-	uint64_t failed, refills, drains;
+	uint64_t high_order_allocs; /* of those, and of handlers' */
+	uint64_t failed, refills, drains, drain_blocks;
 	uint64_t reentered, deferred, lost_handlers; /* calls */
 
 	struct pp_zone *zone __rte_cache_aligned;
@@ -330,9 +332,19 @@ pcp_lists_end(struct pcp *pcp)
 
 /* ---- process.c ---- */
 
-/* What a process needs before its lcores use the caches: once per process. False: no memory. */
-bool pcp_process_joins(struct pcp_cache *cache);
+/*
+ * What a process needs before its lcores use the caches: once per process. `created`: it also will
+ * destroy them. False: no memory.
+ */
+bool pcp_process_joins(struct pcp_cache *cache, bool created);
 void pcp_process_leaves(struct pcp_cache *cache);
+
+/*
+ * Call `show` with the cache over the zone of that number, if this process created it: it stays
+ * there until that returns. What `show` returns, or -ENOENT.
+ */
+int pcp_process_with_cache(
+	uint32_t zone_id, int (*show)(struct pcp_cache *cache, void *arg), void *arg);
 
 /* Killed in the middle of an exchange: what the lists name may be elsewhere by now. */
 void pcp_drop_lists(struct pcp *pcp);
@@ -440,6 +452,18 @@ uint64_t pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self);
 
 /* An lcore of this process will not come back: its section ends, and its pages go to the depot. */
 void pcp_lcore_leaves(unsigned int lcore_id, void *cache);
+
+/* ---- dump.c ---- */
+
+/* Pages in an lcore's magazines: a snapshot. */
+uint64_t pcp_cached_pages(const struct pcp *pcp);
+
+/* ---- telemetry.c ---- */
+
+struct rte_tel_data;
+
+/* A telemetry command. */
+int pcp_telemetry_show(const char *cmd, const char *params, struct rte_tel_data *data);
 
 /* ---- membarrier.c ---- */
 

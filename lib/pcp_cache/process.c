@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that share the caches of a zone: joining, and being killed. */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -12,6 +13,7 @@ struct membership {
 	LIST_ENTRY(membership) link;
 	struct pcp_cache *cache;
 	void *lcore_callback;
+	bool created; /* and destroyed by this process: it is there as long as it is here */
 };
 
 static LIST_HEAD(, membership) memberships = LIST_HEAD_INITIALIZER(memberships);
@@ -29,13 +31,14 @@ find_membership(const struct pcp_cache *cache)
 }
 
 static bool
-join(struct pcp_cache *cache)
+join(struct pcp_cache *cache, bool created)
 {
 	struct membership *membership = malloc(sizeof(*membership));
 
 	if (membership == NULL)
 		return false;
 	membership->cache = cache;
+	membership->created = created;
 	membership->lcore_callback =
 		rte_lcore_callback_register("pcp_cache", NULL, pcp_lcore_leaves, cache);
 	if (membership->lcore_callback == NULL) {
@@ -47,12 +50,12 @@ join(struct pcp_cache *cache)
 }
 
 bool
-pcp_process_joins(struct pcp_cache *cache)
+pcp_process_joins(struct pcp_cache *cache, bool created)
 {
 	/* Else this process may not claim: its membarriers fail, and it asks. */
 	pcp_membarrier_register();
 	pp_lock(&memberships_lock);
-	const bool joined = find_membership(cache) != NULL || join(cache);
+	const bool joined = find_membership(cache) != NULL || join(cache, created);
 
 	pp_unlock(&memberships_lock);
 	return joined;
@@ -72,6 +75,23 @@ pcp_process_leaves(struct pcp_cache *cache)
 	/* Calls pcp_lcore_leaves() for every lcore that EAL knows. */
 	rte_lcore_callback_unregister(membership->lcore_callback);
 	free(membership);
+}
+
+int
+pcp_process_with_cache(uint32_t zone_id, int (*show)(struct pcp_cache *cache, void *arg), void *arg)
+{
+	const struct membership *membership;
+	int rc = -ENOENT;
+
+	pp_lock(&memberships_lock);
+	LIST_FOREACH (membership, &memberships, link) {
+		if (membership->created && pp_zone_id(membership->cache->depot->zone) == zone_id) {
+			rc = show(membership->cache, arg);
+			break;
+		}
+	}
+	pp_unlock(&memberships_lock);
+	return rc;
 }
 
 /* ---- those that were killed ---- */

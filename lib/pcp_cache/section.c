@@ -46,7 +46,7 @@ pcp_online(struct pcp *pcp)
 	/* Before a handler may take this call for one of a process that was killed. */
 	pp_store_release(&pcp->owner_pid, pp_self);
 	/* Magazines of a former owner may still be there. */
-	if (!pcp_process_joins(pcp->cache) ||
+	if (!pcp_process_joins(pcp->cache, false) ||
 		(pcp->list[0].loaded == NULL && !bring_magazines(pcp)))
 		return;
 	if (pcp->cache->depot->config.mode != PCP_MODE_SPIN)

@@ -129,6 +129,8 @@ alloc_past(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n
 	}
 	pp_fetch_add(&depot->allocs, n);
 	pp_fetch_add(&depot->alloc_pages, (uint64_t)n << order);
+	if (order > 0)
+		pp_fetch_add(&depot->high_order_allocs, n);
 	if (unlikely(lcore_id == LCORE_ID_ANY))
 		pp_fetch_add(&depot->unregistered, n);
 	return 0;

@@ -77,22 +77,23 @@ static void
 ops_fail_cleanly(void **state)
 {
 	(void)state;
-	/* pool, zone, 6 for the caches; the table of runs, where there are any, and 4 for the zone
+	/* pool, zone and its place in telemetry, 6 for the caches; the table of runs, where there
+	 * are any, and 4 for the zone
 	 */
-	assert_int_equal(fail_each(create_by_ops, NULL), rte_eal_has_hugepages() ? 12 : 15);
+	assert_int_equal(fail_each(create_by_ops, NULL), rte_eal_has_hugepages() ? 13 : 16);
 }
 
 static void
 page_pools_fail_cleanly(void **state)
 {
-	/* 11 without the arena's own */
+	/* 12 without the arena's own */
 	static struct {
 		struct pp_pktmbuf_config config;
 		unsigned int n_allocations;
 	} backends[] = {
-		{{.backend = PP_BACKEND_MEMZONE}, 13},
-		{{.backend = PP_BACKEND_MEMFD}, 18},
-		{{.backend = PP_BACKEND_ANON}, 17},
+		{{.backend = PP_BACKEND_MEMZONE}, 14},
+		{{.backend = PP_BACKEND_MEMFD}, 19},
+		{{.backend = PP_BACKEND_ANON}, 18},
 	};
 
 	(void)state;

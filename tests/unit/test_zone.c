@@ -76,8 +76,8 @@ static void
 every_failing_allocation_is_clean(void **state)
 {
 	(void)state;
-	/* the zone, and for each addition its runs, descriptors and table */
-	assert_int_equal(unit_fail_each(create_and_fill, destroy_zone, NULL), 1 + 2 * 3);
+	/* the zone, its place in telemetry, and for each addition runs, descriptors and table */
+	assert_int_equal(unit_fail_each(create_and_fill, destroy_zone, NULL), 2 + 2 * 3);
 }
 
 static void

@@ -19,6 +19,10 @@ renew_zone(struct rte_mempool *mp, struct pp_mempool *pool, struct pcp_config co
 
 	if (zone == NULL)
 		return -rte_errno;
+	char owner[PP_OWNER_LEN];
+
+	snprintf(owner, sizeof(owner), "mempool %s", mp->name);
+	pp_zone_set_owner(zone, owner);
 	config.pages = mp->size;
 	config.max_order = 0;
 	struct pcp_cache *cache = pcp_cache_create(zone, &config);
