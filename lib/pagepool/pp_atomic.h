@@ -13,14 +13,24 @@
 #include <rte_branch_prediction.h>
 #include <rte_pause.h>
 
-#define pp_load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
-#define pp_load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define pp_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define pp_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-#define pp_exchange(p, v)      __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
-#define pp_fetch_add(p, v)     __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
-#define pp_fetch_or(p, v)      __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
-#define pp_fetch_and(p, v)     __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
+/*
+ * Built with PP_STALLS, a test's pp_stall() runs before every access to a shared word, and may hold
+ * its thread up there: two processors then meet interleavings that would take many.
+ */
+#ifdef PP_STALLS
+void pp_stall(void);
+#else
+#define pp_stall() ((void)0)
+#endif
+
+#define pp_load_relaxed(p)     (pp_stall(), __atomic_load_n((p), __ATOMIC_RELAXED))
+#define pp_load_acquire(p)     (pp_stall(), __atomic_load_n((p), __ATOMIC_ACQUIRE))
+#define pp_store_relaxed(p, v) (pp_stall(), __atomic_store_n((p), (v), __ATOMIC_RELAXED))
+#define pp_store_release(p, v) (pp_stall(), __atomic_store_n((p), (v), __ATOMIC_RELEASE))
+#define pp_exchange(p, v)      (pp_stall(), __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL))
+#define pp_fetch_add(p, v)     (pp_stall(), __atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+#define pp_fetch_or(p, v)      (pp_stall(), __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL))
+#define pp_fetch_and(p, v)     (pp_stall(), __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL))
 
 /* Keeps the compiler, not the processor, from moving accesses across it. */
 #define pp_compiler_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
@@ -74,5 +84,5 @@ pp_lock(struct pp_lock *lock)
 static inline void
 pp_unlock(struct pp_lock *lock)
 {
-	__atomic_store_n(&lock->holder, 0, __ATOMIC_RELEASE);
+	pp_store_release(&lock->holder, 0);
 }
