@@ -104,8 +104,8 @@ rig_run(const struct rig *rig)
 
 /* ---- completion queues ---- */
 
-static void
-count_completion(void *cookie)
+void
+rig_count_completion(void *cookie)
 {
 	((struct rig_cq *)cookie)->completions++;
 }
@@ -126,7 +126,7 @@ rig_cq_create_flags(struct rig *rig, struct rig_cq *cq, uint32_t count, unsigned
 		.cqe_count = count,
 		.cqe_size = 64,
 		.flags = flags,
-		.completion = count_completion,
+		.completion = rig_count_completion,
 		.cookie = cq,
 	};
 

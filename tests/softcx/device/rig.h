@@ -55,6 +55,7 @@ struct rig_cq {
 	unsigned int completions;
 };
 
+void rig_count_completion(void *cq);
 void rig_cq_create(struct rig *rig, struct rig_cq *cq, uint32_t count);
 void rig_cq_create_flags(struct rig *rig, struct rig_cq *cq, uint32_t count, unsigned int flags);
 void rig_cq_destroy(struct rig *rig, struct rig_cq *cq);

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The generator's arithmetic, and whether the checker tells what was done to its frames. */
+
+#include "rig.h"
+#include "wire/check.h"
+#include "wire/gen.h"
+#include "wire/pace.h"
+
+/* ---- pacing ---- */
+
+/* In a second of an exact clock, as many frames as the line's rate has room for. */
+static uint64_t
+frames_per_second(uint32_t size, uint64_t rate, uint64_t hz)
+{
+	const struct cx_pace step = cx_pace_of(size, rate, hz);
+	struct cx_pace at = {0, 0};
+	uint64_t n = 0;
+
+	while (at.cycles < hz) {
+		cx_pace_add(&at, &step);
+		n++;
+	}
+	return n;
+}
+
+static void
+pacing(void **state)
+{
+	static const uint64_t clocks[] = {1000000000, 2095990000, 3393600123};
+
+	(void)state;
+	for (unsigned int i = 0; i < RIG_DIM(clocks); i++) {
+		/* 100e9 / ((1518 + 20) * 8) = 8127438.2; 10e9 / (84 * 8) = 14880952.4 */
+		assert_int_equal(frames_per_second(1518, 100000000000, clocks[i]), 8127439);
+		assert_int_equal(frames_per_second(64, 10000000000, clocks[i]), 14880953);
+		assert_int_equal(frames_per_second(9978, 1000000, clocks[i]), 13);
+	}
+	const struct cx_pace none = cx_pace_of(64, 0, clocks[0]);
+
+	assert_true(none.cycles == 0 && none.fraction == 0);
+}
+
+/* Device time that stands in the test's hands: what is due comes, and no more. */
+static void
+open_loop(void **state)
+{
+	struct softcx_port_counters c;
+	struct rig rig;
+	struct rig_rx rx;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	rig.config.rate = 1000000000; /* 1518 bytes: 12.3 us each */
+	rig.config.frame[0] = 1518;
+	rig.config.packets = 50;
+	rig_start(&rig);
+	rig_rx_create(&rig, &rx, 8, 1, 8);
+	rig_rq_post(&rig, &rx.rq, 8);
+	const uint64_t hz = softcx_device_clock_hz(rig.card);
+	const struct cx_pace step = cx_pace_of(1518, rig.config.rate, hz);
+	uint64_t first = 0, last = 0;
+
+	/* nobody takes them: 8 fit, the others are lost, all of them are offered */
+	do {
+		softcx_port_step(rig.port);
+		rig_counters(&rig, &c);
+	} while (c.offered < 50);
+	assert_int_equal(c.rx_packets, 8);
+	assert_int_equal(c.out_of_buffer, 42);
+	for (int i = 0; i < 8; i++) {
+		last = be64toh(rig_poll(&rx.cq)->timestamp);
+		if (i == 0)
+			first = last;
+	}
+	assert_in_range(last - first, 7 * step.cycles, 7 * (step.cycles + 1));
+	rig_rx_destroy(&rig, &rx);
+	rig_end(&rig);
+}
+
+static void
+imix(void **state)
+{
+	unsigned int n64 = 0, n594 = 0, n1518 = 0;
+	struct rig rig;
+	struct rig_rx rx;
+	const char *why;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	assert_int_equal(softcx_config_set(&rig.config, "frame", "imix", &why), 0);
+	rig.config.packets = 48;
+	rig_start(&rig);
+	rig_rx_create(&rig, &rx, 64, 1, 64);
+	rig_rq_post(&rig, &rx.rq, 64);
+	rig_run(&rig);
+	for (const struct mlx5_cqe64 *cqe; (cqe = rig_poll(&rx.cq)) != NULL;) {
+		n64 += be32toh(cqe->byte_cnt) == 60;
+		n594 += be32toh(cqe->byte_cnt) == 590;
+		n1518 += be32toh(cqe->byte_cnt) == 1514;
+		/* lengths and checksums of all sizes are right */
+		assert_int_equal(cqe->hds_ip_ext, MLX5_CQE_L2_OK | MLX5_CQE_L3_OK | MLX5_CQE_L4_OK);
+		struct cx_packet packet;
+
+		cx_packet_parse(&packet, rig_buf(&rig, be16toh(cqe->wqe_counter)),
+			be32toh(cqe->byte_cnt) < 64 ? 60 : 64, be32toh(cqe->byte_cnt));
+		assert_true(packet.l3_ok && packet.l4_ok && packet.is_udp);
+	}
+	assert_int_equal(n64, 28);
+	assert_int_equal(n594, 16);
+	assert_int_equal(n1518, 4);
+	rig_rx_destroy(&rig, &rx);
+	rig_end(&rig);
+}
+
+/* Nothing is offered before there is a flow, and the full rate comes after the first was taken. */
+static void
+probe(void **state)
+{
+	struct softcx_port_counters c;
+	struct rig rig;
+	struct rig_rx rx;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	rig.config.streams = 3;
+	rig.config.probe = true;
+	rig_start(&rig);
+	softcx_port_step(rig.port);
+	rig_counters(&rig, &c);
+	assert_int_equal(c.offered, 0);
+	rig_rx_create(&rig, &rx, 64, 1, 64);
+	rig_rq_post(&rig, &rx.rq, 64);
+	for (int i = 0; i < 10; i++)
+		softcx_port_step(rig.port);
+	rig_counters(&rig, &c);
+	assert_int_equal(c.offered, 3);
+	while (rig_poll(&rx.cq) != NULL)
+		;
+	rig_cq_ack(&rx.cq);
+	for (int i = 0; i < 10; i++)
+		softcx_port_step(rig.port);
+	rig_counters(&rig, &c);
+	assert_true(c.offered > 64);
+	rig_rx_destroy(&rig, &rx);
+	rig_end(&rig);
+}
+
+/* ---- the checker ---- */
+
+#define FRAMES 32
+
+struct fixture {
+	struct rig rig;
+	struct rig_rx rx;
+	struct rig_cq cq;
+	struct rig_sq sq;
+	uint32_t len;
+};
+
+/* 32 frames of one stream have been received, none has been sent back. */
+static void
+start(struct fixture *f, enum softcx_payload payload, uint16_t frame)
+{
+	rig_init(&f->rig);
+	f->rig.config.wire = SOFTCX_WIRE_GEN;
+	f->rig.config.payload = payload;
+	f->rig.config.frame[0] = frame;
+	f->rig.config.streams = 1;
+	f->rig.config.packets = FRAMES;
+	f->len = frame - CX_FCS_LEN;
+	rig_start(&f->rig);
+	rig_rx_create(&f->rig, &f->rx, FRAMES, 1, FRAMES);
+	rig_rq_post(&f->rig, &f->rx.rq, FRAMES);
+	rig_run(&f->rig);
+	rig_cq_create(&f->rig, &f->cq, 16);
+	rig_sq_create(&f->rig, &f->sq, &f->cq, 64);
+	rig_sq_ready(&f->rig, &f->sq);
+}
+
+static void
+send_back(struct fixture *f, unsigned int i)
+{
+	rig_sq_send(&f->sq, rig_buf(&f->rig, i), f->len, f->rig.lkey, 0);
+	rig_run(&f->rig);
+}
+
+static void
+assert_verdict(struct fixture *f, uint64_t packets, uint64_t lost, uint64_t reordered,
+	uint64_t duplicated, uint64_t corrupted, uint64_t foreign)
+{
+	struct softcx_port_counters c;
+
+	rig_counters(&f->rig, &c);
+	assert_int_equal(c.checker.packets, packets);
+	assert_int_equal(c.checker.lost, lost);
+	assert_int_equal(c.checker.reordered, reordered);
+	assert_int_equal(c.checker.duplicated, duplicated);
+	assert_int_equal(c.checker.corrupted, corrupted);
+	assert_int_equal(c.checker.foreign, foreign);
+}
+
+static void
+end(struct fixture *f)
+{
+	rig_sq_destroy(&f->rig, &f->sq);
+	rig_cq_destroy(&f->rig, &f->cq);
+	rig_rx_destroy(&f->rig, &f->rx);
+	rig_end(&f->rig);
+}
+
+static void
+all_well(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, SOFTCX_PAYLOAD_FULL, 1518);
+	for (unsigned int i = 0; i < FRAMES; i++)
+		send_back(&f, i);
+	assert_verdict(&f, FRAMES, 0, 0, 0, 0, 0);
+	end(&f);
+}
+
+static void
+loss(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, SOFTCX_PAYLOAD_HEADER, 1518);
+	send_back(&f, 0);
+	send_back(&f, 1);
+	send_back(&f, 5);
+	send_back(&f, 7);
+	assert_verdict(&f, 4, 4, 0, 0, 0, 0);
+	end(&f);
+}
+
+static void
+reordering(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, SOFTCX_PAYLOAD_HEADER, 64);
+	send_back(&f, 0);
+	send_back(&f, 3);
+	assert_verdict(&f, 2, 2, 0, 0, 0, 0);
+	send_back(&f, 1);
+	send_back(&f, 2);
+	assert_verdict(&f, 4, 0, 2, 0, 0, 0);
+	end(&f);
+}
+
+static void
+duplication(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, SOFTCX_PAYLOAD_HEADER, 64);
+	send_back(&f, 0);
+	send_back(&f, 0);
+	send_back(&f, 1);
+	send_back(&f, 0);
+	assert_verdict(&f, 4, 0, 0, 2, 0, 0);
+	end(&f);
+}
+
+/* Every byte of the stamp in payload header, and every byte behind the UDP header in full. */
+static void
+corruption(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, SOFTCX_PAYLOAD_FULL, 200);
+	for (uint32_t at = 43; at < f.len; at++) {
+		rig_buf(&f.rig, 0)[at] ^= 0x10;
+		send_back(&f, 0);
+		rig_buf(&f.rig, 0)[at] ^= 0x10;
+		assert_verdict(&f, at - 42, 0, 0, 0, at - 42, 0);
+	}
+	end(&f);
+	/* a byte too few */
+	start(&f, SOFTCX_PAYLOAD_HEADER, 200);
+	f.len--;
+	send_back(&f, 0);
+	assert_verdict(&f, 1, 0, 0, 0, 1, 0);
+	end(&f);
+}
+
+static void
+foreign(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, SOFTCX_PAYLOAD_HEADER, 200);
+	rig_udp(rig_buf(&f.rig, 0), 1, 2, 3, 4, f.len);
+	send_back(&f, 0);
+	assert_verdict(&f, 0, 0, 0, 0, 0, 1);
+	end(&f);
+}
+
+/* Frames that the card had no buffer for are nobody's loss. */
+static void
+drops_are_no_loss(void **state)
+{
+	struct softcx_port_counters c;
+	struct fixture f;
+
+	(void)state;
+	rig_init(&f.rig);
+	f.rig.config.wire = SOFTCX_WIRE_GEN;
+	f.rig.config.streams = 2;
+	f.rig.config.packets = 64;
+	f.len = 60;
+	rig_start(&f.rig);
+	rig_rx_create(&f.rig, &f.rx, 8, 1, 64);
+	rig_cq_create(&f.rig, &f.cq, 16);
+	rig_sq_create(&f.rig, &f.sq, &f.cq, 64);
+	rig_sq_ready(&f.rig, &f.sq);
+	rig_rq_post(&f.rig, &f.rx.rq, 8);
+	softcx_port_step(f.rig.port); /* up */
+	softcx_port_step(f.rig.port); /* all 64 at once */
+	rig_counters(&f.rig, &c);
+	assert_int_equal(c.out_of_buffer, 56);
+	for (unsigned int i = 0; i < 8; i++)
+		send_back(&f, i);
+	assert_verdict(&f, 8, 0, 0, 0, 0, 0);
+	end(&f);
+}
+
+/* Ports back to back: what one sends the other receives. */
+static void
+pair(void **state)
+{
+	struct softcx_port_counters c;
+	struct rig rig;
+	struct rig_rx rx;
+	struct rig_cq cq;
+	struct rig_sq sq;
+	uint32_t lkey;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_PAIR;
+	rig.config.ports = 2;
+	rig.config.payload = SOFTCX_PAYLOAD_FULL;
+	rig_start(&rig);
+	rig_cq_create(&rig, &cq, 16);
+	rig_sq_create(&rig, &sq, &cq, 16);
+	rig_sq_ready(&rig, &sq);
+	/* the receiver's objects are the other function's */
+	struct rig other = rig;
+
+	other.port = softcx_device_port(rig.card, 1);
+	const struct softcx_mr_attr mr = {.pd = RIG_PD,
+		.addr = rig.memory,
+		.length = RIG_BUFS * RIG_BUF_SIZE,
+		.iova = (uintptr_t)rig.memory,
+		.access = IBV_ACCESS_LOCAL_WRITE};
+
+	assert_int_equal(softcx_mr_create(other.port, &mr, &lkey), 0);
+	other.lkey = lkey;
+	rig_rx_create(&other, &rx, 8, 1, 8);
+	rig_rq_post(&other, &rx.rq, 8);
+	rig_sq_send(
+		&sq, rig_buf(&rig, 63), rig_udp(rig_buf(&rig, 63), 1, 2, 3, 4, 1000), rig.lkey, 0);
+	rig_run(&rig);
+	assert_int_equal(be32toh(rig_expect(&rx.cq, MLX5_CQE_RESP_SEND, 0)->byte_cnt), 1000);
+	assert_memory_equal(rig_buf(&rig, 0), rig_buf(&rig, 63), 1000);
+	rig_counters(&rig, &c);
+	assert_int_equal(c.tx_packets, 1);
+	assert_int_equal(c.rx_packets, 0);
+	rig_rx_destroy(&other, &rx);
+	assert_int_equal(softcx_mr_destroy(other.port, lkey), 0);
+	rig_sq_destroy(&rig, &sq);
+	rig_cq_destroy(&rig, &cq);
+	rig_end(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pacing),
+		cmocka_unit_test(open_loop),
+		cmocka_unit_test(imix),
+		cmocka_unit_test(probe),
+		cmocka_unit_test(all_well),
+		cmocka_unit_test(loss),
+		cmocka_unit_test(reordering),
+		cmocka_unit_test(duplication),
+		cmocka_unit_test(corruption),
+		cmocka_unit_test(foreign),
+		cmocka_unit_test(drops_are_no_loss),
+		cmocka_unit_test(pair),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
