@@ -18,7 +18,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct softcx_config config;
-static char *options; /* the configuration points into it */
+static char options[4096]; /* the configuration points into it */
 static bool configured;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,9 +35,10 @@ configure(void)
 	config.summary = stderr;
 	if (text == NULL)
 		return;
-	options = strdup(text);
-	if (options == NULL)
+	if (snprintf(options, sizeof(options), "%s", text) >= (int)sizeof(options)) {
+		abi_say("%s is too long", OPTIONS_VARIABLE);
 		return;
+	}
 	for (option = strtok_r(options, "\n", &save); option != NULL;
 		option = strtok_r(NULL, "\n", &save)) {
 		char *value = strchr(option, '=');
@@ -52,6 +53,12 @@ configure(void)
 		}
 	}
 	configured = true;
+}
+
+bool
+card_is_made(void)
+{
+	return atomic_load_explicit(&card, memory_order_acquire) != NULL && !file_is_orphaned();
 }
 
 unsigned int
@@ -127,8 +134,6 @@ card_stop(void)
 	made = atomic_exchange(&card, NULL);
 	if (made != NULL && softcx_device_destroy(made) < 0)
 		abi_say("%s cannot be written", config.stats_file);
-	free(options);
-	options = NULL;
 	configured = false;
 	pthread_mutex_unlock(&lock);
 }

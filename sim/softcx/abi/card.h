@@ -6,6 +6,7 @@
  * so that its counters are those of the whole run.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,9 @@
 
 /* Ports of the card that softcx-run described; 0: this process runs without one. */
 unsigned int card_ports(void);
+
+/* Whether a node was opened, and the process has not ended yet. */
+bool card_is_made(void);
 
 /* Bit/s of each port; 0: as fast as it can. */
 unsigned long card_rate(void);

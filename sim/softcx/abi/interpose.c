@@ -275,7 +275,8 @@ socket(int domain, int type, int protocol)
 PUBLIC int
 sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-	if ((number == SIGSEGV || number == SIGBUS) && card_ports() > 0)
+	/* Before there is a card nothing is guarded; it then takes over what it finds. */
+	if ((number == SIGSEGV || number == SIGBUS) && card_is_made())
 		return softcx_guard_sigaction(number, action, old);
 	return libc_calls()->sigaction(number, action, old);
 }
