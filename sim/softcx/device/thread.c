@@ -155,8 +155,10 @@ cx_port_start(struct softcx_port *port)
 		CPU_SET((size_t)cpu + port->index, &set);
 		err = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
 	}
-	/* signals are for the application's threads; faults cannot be blocked */
+	/* signals are for the application's threads; a fault that is blocked ends the process */
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	port->cycles = cx_cycles();
 	port->asleep = UINT64_MAX;

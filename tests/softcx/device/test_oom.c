@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every allocation fails in turn: an error, nothing left behind, and the next try works. */
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+static unsigned int countdown;
+static bool reached;
+
+static bool
+fails(void)
+{
+	if (countdown == 0 || --countdown > 0)
+		return false;
+	reached = true;
+	errno = ENOMEM;
+	return true;
+}
+
+#define WRAP(type, name, params, args, failure)                                                    \
+	type __real_##name params;                                                                 \
+	type __wrap_##name params;                                                                 \
+	type __wrap_##name params                                                                  \
+	{                                                                                          \
+		return fails() ? (failure) : __real_##name args;                                   \
+	}
+
+WRAP(void *, malloc, (size_t size), (size), NULL)
+WRAP(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+WRAP(void *, realloc, (void *p, size_t size), (p, size), NULL)
+WRAP(void *, aligned_alloc, (size_t align, size_t size), (align, size), NULL)
+WRAP(int, pthread_create,
+	(pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
+	(thread, attr, run, arg), EAGAIN)
+
+static size_t
+in_use(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* Call `make` with each allocation failing, until there is none left to fail; how many there were.
+ */
+static unsigned int
+fail_once_each(int (*make)(void *arg), void *arg)
+{
+	unsigned int k = 0;
+
+	do {
+		reached = false;
+		countdown = ++k;
+		const int err = make(arg);
+
+		countdown = 0;
+		if (reached)
+			assert_true(err == -ENOMEM || err == -EAGAIN);
+		else
+			assert_int_equal(err, 0);
+	} while (reached);
+	return k - 1;
+}
+
+/* It undoes what it made, to the byte but for what the first round of all may set up for good. */
+static unsigned int
+fail_each(int (*make)(void *arg), void *arg)
+{
+	const unsigned int n = fail_once_each(make, arg);
+	const size_t before = in_use();
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(fail_once_each(make, arg), n);
+	assert_in_range(in_use(), 0, before);
+	return n;
+}
+
+static int
+make_card(void *arg)
+{
+	struct softcx_card *card;
+	const int err = softcx_device_create(arg, &card);
+
+	return err != 0 ? err : softcx_device_destroy(card);
+}
+
+static void
+cards(void **state)
+{
+	static const enum softcx_wire wires[] = {
+		SOFTCX_WIRE_GEN, SOFTCX_WIRE_LOOP, SOFTCX_WIRE_SINK, SOFTCX_WIRE_PAIR};
+	struct softcx_config config;
+
+	(void)state;
+	softcx_config_init(&config);
+	config.ports = 2;
+	for (unsigned int i = 0; i < RIG_DIM(wires); i++) {
+		config.wire = wires[i];
+		config.clock = i % 2 == 0 ? SOFTCX_CLOCK_VIRTUAL : SOFTCX_CLOCK_REAL;
+		/* two ports of three arrays and six tables each, and two threads */
+		assert_true(fail_each(make_card, &config) >= 21);
+	}
+}
+
+struct things {
+	struct rig rig;
+	struct rig_rx rx;
+	struct rig_cq cq;
+};
+
+static int
+make_mr(void *arg)
+{
+	struct things *t = arg;
+	const struct softcx_mr_attr attr = {.addr = t->rig.memory, .length = 64};
+	uint32_t lkey;
+	const int err = softcx_mr_create(t->rig.port, &attr, &lkey);
+
+	return err != 0 ? err : softcx_mr_destroy(t->rig.port, lkey);
+}
+
+static int
+make_cq(void *arg)
+{
+	struct things *t = arg;
+	const struct softcx_cq_attr attr = {
+		.buf = t->cq.buf, .dbrec = t->cq.dbrec, .cqe_count = 4, .cqe_size = 64};
+	uint32_t cqn;
+	const int err = softcx_cq_create(t->rig.port, &attr, &cqn);
+
+	return err != 0 ? err : softcx_cq_destroy(t->rig.port, cqn);
+}
+
+static int
+make_wq(void *arg)
+{
+	struct things *t = arg;
+	const struct softcx_wq_attr attr = {.cqn = t->cq.cqn,
+		.buf = t->cq.buf,
+		.dbrec = t->cq.dbrec,
+		.wqe_count = 4,
+		.log_stride = 4};
+	uint32_t wqn;
+	const int err = softcx_wq_create(t->rig.port, &attr, &wqn);
+
+	return err != 0 ? err : softcx_wq_destroy(t->rig.port, wqn);
+}
+
+static int
+make_table(void *arg)
+{
+	struct things *t = arg;
+	uint32_t table;
+	const int err = softcx_rwq_table_create(t->rig.port, &t->rx.rq.wqn, 1, &table);
+
+	return err != 0 ? err : softcx_rwq_table_destroy(t->rig.port, table);
+}
+
+static int
+make_qp(void *arg)
+{
+	struct things *t = arg;
+	const struct softcx_qp_attr attr = {
+		.dbrec = t->cq.dbrec,
+		.sq = {.cqn = t->cq.cqn, .buf = t->cq.buf, .wqe_count = 4},
+		.rq = {.cqn = t->cq.cqn, .buf = t->cq.buf, .wqe_count = 4, .log_stride = 4},
+	};
+	uint32_t qpn;
+	const int err = softcx_qp_create(t->rig.port, &attr, &qpn);
+
+	return err != 0 ? err : softcx_qp_destroy(t->rig.port, qpn);
+}
+
+static int
+make_rss(void *arg)
+{
+	struct things *t = arg;
+	const struct softcx_rss_attr attr = {.table = t->rx.rss.table};
+	uint32_t qpn;
+	const int err = softcx_rss_qp_create(t->rig.port, &attr, &qpn);
+
+	return err != 0 ? err : softcx_qp_destroy(t->rig.port, qpn);
+}
+
+static int
+make_flow(void *arg)
+{
+	struct things *t = arg;
+	const struct softcx_flow_attr attr = {.qpn = t->rx.rss.qpn};
+	uint32_t flow;
+	const int err = softcx_flow_create(t->rig.port, &attr, &flow);
+
+	return err != 0 ? err : softcx_flow_destroy(t->rig.port, flow);
+}
+
+static void
+objects(void **state)
+{
+	struct things t;
+
+	(void)state;
+	rig_init(&t.rig);
+	t.rig.config.strict = true;
+	rig_start(&t.rig);
+	rig_rx_create(&t.rig, &t.rx, 4, 1, 4);
+	rig_cq_create(&t.rig, &t.cq, 4);
+	assert_int_equal(fail_each(make_mr, &t), 1);
+	assert_int_equal(fail_each(make_cq, &t), 2);
+	assert_int_equal(fail_each(make_wq, &t), 2);
+	assert_int_equal(fail_each(make_table, &t), 1);
+	assert_int_equal(fail_each(make_qp, &t), 4);
+	assert_int_equal(fail_each(make_rss, &t), 1);
+	assert_int_equal(fail_each(make_flow, &t), 1);
+	rig_cq_destroy(&t.rig, &t.cq);
+	rig_rx_destroy(&t.rig, &t.rx);
+	rig_end(&t.rig);
+}
+
+/* Where which part of a region has gone cannot be remembered, none of it is good. */
+static void
+memory_gone(void **state)
+{
+	struct things t;
+	uint8_t *frame;
+
+	(void)state;
+	rig_init(&t.rig);
+	t.rig.config.wire = SOFTCX_WIRE_LOOP;
+	rig_start(&t.rig);
+	rig_rx_create(&t.rig, &t.rx, 4, 1, 4);
+	rig_rq_post(&t.rig, &t.rx.rq, 1);
+	rig_cq_create(&t.rig, &t.cq, 4);
+	struct rig_sq sq;
+
+	rig_sq_create(&t.rig, &sq, &t.cq, 4);
+	rig_sq_ready(&t.rig, &sq);
+	countdown = 1;
+	softcx_memory_gone(t.rig.card, rig_buf(&t.rig, 40), 1);
+	countdown = 0;
+	frame = rig_buf(&t.rig, 1);
+	rig_sq_send(&sq, frame, rig_udp(frame, 1, 2, 3, 4, 60), t.rig.lkey, 0);
+	rig_run(&t.rig);
+	rig_expect_error(&t.cq, MLX5_CQE_REQ_ERR, 0, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+	rig_sq_destroy(&t.rig, &sq);
+	rig_cq_destroy(&t.rig, &t.cq);
+	rig_rx_destroy(&t.rig, &t.rx);
+	rig_end(&t.rig);
+}
+
+int
+main(int argc, char **argv)
+{
+	(void)argc;
+	/* malloc counts what its threads' caches keep as in use: do without those */
+	if (getenv("GLIBC_TUNABLES") == NULL) {
+		setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
+		execv("/proc/self/exe", argv);
+		return 1;
+	}
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cards),
+		cmocka_unit_test(objects),
+		cmocka_unit_test(memory_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
