@@ -28,6 +28,8 @@ forwards() {
 		testpmd 'port stop all'
 		testpmd 'port start all'
 	done
+	testpmd 'port stop all'
+	testpmd dump_mempool
 	sent=("$(port_stat 0 TX-packets)" "$(port_stat 1 TX-packets)")
 	expect 'receive errors' "$(port_stat 0 RX-errors)" -eq 0
 	testpmd_quit
@@ -50,6 +52,13 @@ forwards 1 rx_vec_en=0
 forwards 2 rx_vec_en=1
 forwards 4 rx_vec_en=0
 forwards 8 rx_vec_en=1
+# The driver's rings from our pages: its memory regions are those of the pool's chunks.
+softcx_eal=(-d "$plugin" --mbuf-pool-ops-name=pagepool)
+forwards 2 rx_vec_en=1
+testpmd_used=$(pool_in_use)
+[ "$(pool_ops)" = pagepool ] || fail "the pool's ops are '$(pool_ops)'"
+expect 'pages in use after the ports were stopped' "$testpmd_used" -eq 0
+softcx_eal=()
 
 # A port stopped and started, often.
 softcx_devargs=rx_vec_en=1
