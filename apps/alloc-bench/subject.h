@@ -101,8 +101,9 @@ extern const uint32_t n_subjects;
 
 extern const struct backend pagepool_backend, zone_backend, mempool_backend, array_backend,
 	heap_backend;
-extern const struct call pagepool_calls[], pagepool_irq_calls[], zone_calls[], mempool_calls[],
-	floor_calls[], empty_calls[], delay_calls[], rte_malloc_calls[], malloc_calls[];
+extern const struct call pagepool_calls[], pagepool_irq_calls[], pagepool_cpu_calls[], zone_calls[],
+	mempool_calls[], floor_calls[], empty_calls[], delay_calls[], rte_malloc_calls[],
+	malloc_calls[];
 extern const struct call operation_calls[], mempool_stv_calls[];
 
 /* The operations of test `time`, which are subjects of one call each. */
@@ -120,11 +121,12 @@ enum operation {
 	N_OPERATIONS,
 };
 
-#define PAGEPOOL_CALLS 5
-#define ZONE_CALLS     2
-#define MEMPOOL_CALLS  4
-#define FLOOR_CALLS    2
-#define EMPTY_CALLS    2
+#define PAGEPOOL_CALLS     5
+#define PAGEPOOL_CPU_CALLS 4
+#define ZONE_CALLS         2
+#define MEMPOOL_CALLS      4
+#define FLOOR_CALLS        2
+#define EMPTY_CALLS        2
 
 /* "pagepool/bh". */
 const char *subject_name(const struct subject *subject, char name[64]);

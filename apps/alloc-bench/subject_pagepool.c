@@ -5,6 +5,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include <pcp_cpu.h>
 #include <pcp_irq.h>
 
 #include "loops.h"
@@ -190,6 +191,30 @@ irq_put(const struct handles *h, void *page)
 }
 
 static __rte_always_inline void *
+cpu_get(const struct handles *h)
+{
+	return pcp_cpu_alloc(h->cache);
+}
+
+static __rte_always_inline void
+cpu_put(const struct handles *h, void *page)
+{
+	pcp_cpu_free(h->cache, page);
+}
+
+static __rte_always_inline int
+cpu_get_bulk(const struct handles *h, void **pages, uint32_t n)
+{
+	return pcp_cpu_alloc_bulk(h->cache, pages, n);
+}
+
+static __rte_always_inline void
+cpu_put_bulk(const struct handles *h, void *const *pages, uint32_t n)
+{
+	pcp_cpu_free_bulk(h->cache, pages, n);
+}
+
+static __rte_always_inline void *
 handle_get(const struct handles *h)
 {
 	return pcp_alloc(h->pcp);
@@ -285,6 +310,8 @@ LOOPS(irq_nested, .get = nested_get, .put = nested_put, .enter = irq_save, .leav
 LOOPS(irq_nested_order, .get = nested_order_get, .put = nested_order_put, .enter = irq_save,
 	.leave = irq_restore);
 LOOPS(irq_single, .get = irq_get, .put = irq_put);
+LOOPS(cpu, .get = cpu_get, .put = cpu_put);
+LOOPS(cpu_bulk, .bulk = true, .get_bulk = cpu_get_bulk, .put_bulk = cpu_put_bulk);
 LOOPS(handle, .get = handle_get, .put = handle_put);
 LOOPS(handle_order, .get = handle_order_get, .put = handle_order_put);
 LOOPS(handle_bulk, .bulk = true, .get_bulk = handle_get_bulk, .put_bulk = handle_put_bulk);
@@ -304,6 +331,13 @@ const struct call pagepool_calls[PAGEPOOL_CALLS] = {
 	{"nested", "handle", &nested, &nested_order},
 	{"single", "handle", &handle, &handle_order},
 	PAGEPOOL_OTHER_CALLS,
+};
+
+const struct call pagepool_cpu_calls[PAGEPOOL_CPU_CALLS] = {
+	{"single", "handle", &cpu, &handle_order},
+	{"single", "public", &public, NULL},
+	{"bulk", "handle", &cpu_bulk, NULL},
+	{"bulk", "public", &public_bulk, NULL},
 };
 
 const struct call pagepool_irq_calls[PAGEPOOL_CALLS] = {

@@ -17,12 +17,11 @@
 		.backend = &pagepool_backend, .calls = &operation_calls[id], .n_calls = 1          \
 	}
 
-#define PAGEPOOL(id, name_, calls_, ...)                                                           \
+#define PAGEPOOL(id, name_, calls_, n_, ...)                                                       \
 	{                                                                                          \
 		.name = "pagepool", .title = name_, .mode = id, .max_order = PCP_MAX_ORDER,        \
 		.tests = TEST_TIME | ALLOCATOR_TESTS, .min_size = PP_PAGE_SIZE,                    \
-		.backend = &pagepool_backend, .calls = calls_, .n_calls = PAGEPOOL_CALLS,          \
-		__VA_ARGS__                                                                        \
+		.backend = &pagepool_backend, .calls = calls_, .n_calls = n_, __VA_ARGS__          \
 	}
 
 /* Pages as a user touches them, with and without their addresses staggered. */
@@ -95,11 +94,12 @@ const struct subject subjects[] = {
 		.n_calls = 1,
 		.on_demand = true,
 	},
-	PAGEPOOL(PCP_MODE_BH, "bh", pagepool_calls),
-	PAGEPOOL(PCP_MODE_SPIN, "spin", pagepool_calls),
-	PAGEPOOL(PCP_MODE_BYPASS, "bypass", pagepool_calls),
-	PAGEPOOL(PCP_MODE_IRQ, "irq", pagepool_irq_calls),
-	PAGEPOOL(PCP_MODE_NONE, "none", pagepool_calls, .one_lcore = true),
+	PAGEPOOL(PCP_MODE_BH, "bh", pagepool_calls, PAGEPOOL_CALLS),
+	PAGEPOOL(PCP_MODE_SPIN, "spin", pagepool_calls, PAGEPOOL_CALLS),
+	PAGEPOOL(PCP_MODE_BYPASS, "bypass", pagepool_calls, PAGEPOOL_CALLS),
+	PAGEPOOL(PCP_MODE_IRQ, "irq", pagepool_irq_calls, PAGEPOOL_CALLS),
+	PAGEPOOL(PCP_MODE_PREEMPT, "preempt", pagepool_cpu_calls, PAGEPOOL_CPU_CALLS),
+	PAGEPOOL(PCP_MODE_NONE, "none", pagepool_calls, PAGEPOOL_CALLS, .one_lcore = true),
 	PAGEPOOL_TOUCH("plain", false),
 	PAGEPOOL_TOUCH("coloured", true),
 	{

@@ -14,7 +14,7 @@ static const char *const pool_words[] = {
 	"pages", "pagepool", "ring_mp_mc", "stack", "lf_stack", NULL};
 
 /* In the order of enum pcp_mode; "none" would corrupt the pool and is not offered. */
-static const char *const pcp_words[] = {"bh", "spin", "bypass", "irq", NULL};
+static const char *const pcp_words[] = {"bh", "spin", "bypass", "irq", "preempt", NULL};
 
 static struct options parsed;
 static const char *ports_text;
@@ -26,8 +26,8 @@ static const struct cli_option table[] = {
 		.value = &parsed.mode},
 	{"pool", "POOL", "pages, pagepool, ring_mp_mc, stack or lf_stack (pages)", CLI_WORD,
 		.words = pool_words, .value = &parsed.pool},
-	{"pcp", "MODE", "page caches: bh, spin, bypass or irq (bh)", CLI_WORD, .words = pcp_words,
-		.value = &parsed.pcp},
+	{"pcp", "MODE", "page caches: bh, spin, bypass, irq or preempt (bh)", CLI_WORD,
+		.words = pcp_words, .value = &parsed.pcp},
 	{"batch", "N", "pages per magazine (by the pool's size)", CLI_NUMBER, 1, PCP_BATCH_MAX,
 		.value = &parsed.batch},
 	{"high", "N", "pages that the depot keeps (all)", CLI_NUMBER, 1, UINT32_MAX,

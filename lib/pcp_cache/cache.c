@@ -28,6 +28,7 @@ static const char *const mode_names[] = {
 	[PCP_MODE_SPIN] = "spin",
 	[PCP_MODE_BYPASS] = "bypass",
 	[PCP_MODE_IRQ] = "irq",
+	[PCP_MODE_PREEMPT] = "preempt",
 	[PCP_MODE_NONE] = "none",
 };
 
@@ -76,6 +77,13 @@ complete_config(const struct pp_zone *zone, struct pcp_config *config)
 		!pcp_membarrier_register()) {
 		PCP_LOG(NOTICE, "%s: the kernel has no membarrier: mode spin instead of %s",
 			pp_zone_name(zone), pcp_mode_name(config->mode));
+		config->mode = PCP_MODE_SPIN;
+	}
+	const char *obstacle = config->mode == PCP_MODE_PREEMPT ? pcp_rseq_obstacle() : NULL;
+
+	if (obstacle != NULL) {
+		PCP_LOG(NOTICE, "%s: no restartable sequences (%s): mode spin instead of preempt",
+			pp_zone_name(zone), obstacle);
 		config->mode = PCP_MODE_SPIN;
 	}
 	return true;
@@ -149,10 +157,13 @@ pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
 		pcp->cache = cache;
 		pcp->attention = PCP_ATTENTION_OFFLINE;
 		if (config.mode == PCP_MODE_SPIN || config.mode == PCP_MODE_BYPASS ||
-			config.mode == PCP_MODE_IRQ || config.checks == PCP_CHECKS_FULL)
+			config.mode == PCP_MODE_IRQ || config.mode == PCP_MODE_PREEMPT ||
+			config.checks == PCP_CHECKS_FULL)
 			pcp->attention |= PCP_ATTENTION_MODE;
 	}
-	if (!pcp_process_joins(cache, true)) {
+	if ((config.mode == PCP_MODE_PREEMPT && !pcp_cpu_create(cache)) ||
+		!pcp_process_joins(cache, true)) {
+		pcp_cpu_destroy(cache);
 		pcp_depot_destroy(cache->depot);
 		rte_free(cache);
 		rte_errno = ENOMEM;
@@ -170,15 +181,13 @@ pcp_cache_destroy(struct pcp_cache *cache)
 	/* Those of other processes, and of lcores that EAL does not know any more. */
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
 		vacate_for_good(&cache->pcp[i]);
+	for (unsigned int i = 0; cache->cpu != NULL && i < RTE_MAX_LCORE; i++)
+		pcp_flush(&cache->cpu[i]);
 	for (unsigned int order = 0; order <= cache->depot->config.max_order; order++)
 		pcp_depot_drain(cache->depot, order, 0);
-	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
-		for (struct pcp_memory *block = cache->pcp[i].magazines, *next; block != NULL;
-			block = next) {
-			next = block->next;
-			rte_free(block);
-		}
-	}
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		pcp_free_magazines(&cache->pcp[i]);
+	pcp_cpu_destroy(cache);
 	pcp_depot_destroy(cache->depot);
 	rte_free(cache);
 }
@@ -198,6 +207,8 @@ pcp_cache_zone(const struct pcp_cache *cache)
 int
 pcp_cache_drain_local(struct pcp_cache *cache)
 {
+	if (cache->cpu != NULL)
+		return pcp_cpu_drain_local(cache);
 	struct pcp *pcp = pcp_this(cache);
 
 	return pcp == NULL ? -ENOENT : vacate(pcp);

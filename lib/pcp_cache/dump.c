@@ -74,7 +74,7 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 	stats->in_use_pages =
 		pp_load_relaxed(&depot->alloc_pages) - pp_load_relaxed(&depot->free_pages);
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
-		const struct pcp *pcp = &cache->pcp[i];
+		const struct pcp *pcp = &pcp_caches(cache)[i];
 
 		for (unsigned int order = 0; order < PCP_ORDERS; order++)
 			add_order(pcp, order, stats);
@@ -108,7 +108,7 @@ pcp_cache_free_pages(struct pcp_cache *cache)
 	pcp_guard_begin();
 	/* In the order in which pages that nobody has move, so that none slips by uncounted. */
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
-		pages += pcp_cached_pages(&cache->pcp[i]);
+		pages += pcp_cached_pages(&pcp_caches(cache)[i]);
 	pages += pcp_depot_pages(cache->depot);
 	pp_zone_recover(cache->depot->zone);
 	pages += pp_zone_free_pages(cache->depot->zone);
@@ -129,12 +129,13 @@ pcp_cache_dump(struct pcp_cache *cache, FILE *f)
 		pp_zone_name(cache->depot->zone), pcp_mode_name(config->mode), config->batch,
 		config->high, config->max_order, config->pages, pcp_checks_name(config->checks));
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
-		const struct pcp *pcp = &cache->pcp[i];
+		const struct pcp *pcp = &pcp_caches(cache)[i];
 		const uint32_t nest = pp_load_relaxed(&pcp->nest);
 
 		if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
-			fprintf(f, "  lcore %u: pages %" PRIu64 " nest %u\n", i,
-				pcp_cached_pages(pcp), nest % PCP_NEST_IRQ + nest / PCP_NEST_IRQ);
+			fprintf(f, "  %s %u: pages %" PRIu64 " nest %u\n",
+				cache->cpu != NULL ? "cpu" : "lcore", i, pcp_cached_pages(pcp),
+				nest % PCP_NEST_IRQ + nest / PCP_NEST_IRQ);
 	}
 	fprintf(f,
 		"  depot: pages %" PRIu64 " exchanges %" PRIu64 " refills %" PRIu64
@@ -203,7 +204,7 @@ pcp_cache_is_valid(struct pcp_cache *cache)
 	pp_unlock(&depot->lock);
 	pcp_guard_end();
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
-		const struct pcp *pcp = &cache->pcp[i];
+		const struct pcp *pcp = &pcp_caches(cache)[i];
 
 		valid = valid && pcp->busy == 0;
 		for (unsigned int order = 0; order <= depot->config.max_order; order++)

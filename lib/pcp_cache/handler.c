@@ -248,6 +248,14 @@ run_watched(struct pcp_cache *cache, void (*work)(void *), void *arg)
 	const unsigned int lcore_id = rte_lcore_id();
 	uint32_t before = PCP_ATTENTION_HANDLER;
 
+	if (cache->cpu != NULL) {
+		pcp_thread.watched++;
+		pp_compiler_barrier();
+		work(arg);
+		pp_compiler_barrier();
+		pcp_thread.watched--;
+		return;
+	}
 	if (lcore_id < RTE_MAX_LCORE && cache->depot->config.mode != PCP_MODE_NONE)
 		before = pp_fetch_or(&cache->pcp[lcore_id].attention, PCP_ATTENTION_HANDLER);
 	work(arg);
@@ -286,6 +294,8 @@ pcp_handler_alloc(struct pcp_cache *cache, unsigned int order)
 	struct pcp *pcp = usable_pcp(cache, order);
 	void *page;
 
+	if (cache->cpu != NULL)
+		return pcp_cpu_handler_alloc(cache, order, &page) == 0 ? page : NULL;
 	if (pcp != NULL)
 		return pcp_alloc_pages(pcp, order);
 	return pcp_handler_alloc_bulk(cache, order, &page, 1) == 0 ? page : NULL;
@@ -296,7 +306,9 @@ pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order)
 {
 	struct pcp *pcp = usable_pcp(cache, order);
 
-	if (pcp != NULL)
+	if (cache->cpu != NULL)
+		pcp_cpu_handler_free(cache, order, page);
+	else if (pcp != NULL)
 		pcp_free_pages(pcp, page, order);
 	else
 		pcp_handler_free_bulk(cache, order, &page, 1);

@@ -17,6 +17,7 @@
  *	nested calls    pcp_*_nested     the same, inside pcp_bh_disable() .. pcp_bh_enable()
  *	public calls    pcp_cache_*      find the caller's cache; any thread
  *	handler calls   pcp_handler_*    from signal handlers
+ *	per-CPU calls   pcp_cpu_*        pcp_cpu.h: for threads that are not pinned
  *	irq sections    pcp_irq_*        pcp_irq.h: nested calls that no handler interrupts
  *
  * Threads: a struct pcp is its lcore's alone; everything else may be called by any thread. Inside a
@@ -46,10 +47,11 @@ extern "C" {
 enum pcp_mode {
 	PCP_MODE_BH,   /* sections by plain stores; others take the cache by claim and membarrier */
 	PCP_MODE_SPIN, /* a try-lock per call or section; on failure the zone */
-	PCP_MODE_BYPASS, /* as bh, but sections keep off the cache: the regression of Linux 4.11-rc
-			  */
-	PCP_MODE_IRQ,    /* as bh, and handlers wait until the call or section they met is over */
-	PCP_MODE_NONE,   /* no exclusion: to be shown corrupting; never use it */
+	PCP_MODE_BYPASS,  /* as bh, but sections keep off the cache: the regression of Linux 4.11-rc
+			   */
+	PCP_MODE_IRQ,     /* as bh, and handlers wait until the call or section they met is over */
+	PCP_MODE_PREEMPT, /* a cache per CPU, by restartable sequences; sections mean nothing */
+	PCP_MODE_NONE,    /* no exclusion: to be shown corrupting; never use it */
 };
 
 /* What is looked at, and when; the fast path's instructions are the same whatever is chosen. */
@@ -133,6 +135,7 @@ struct pcp_depot;
 struct pcp_cache {
 	struct pcp pcp[RTE_MAX_LCORE];
 	struct pcp_depot *depot;
+	struct pcp *cpu; /* mode preempt: those of the CPUs, RTE_MAX_LCORE of them */
 };
 
 /* ---- caches of a zone ---- */
@@ -153,8 +156,12 @@ struct pcp_config {
 };
 
 /*
- * Caches for all lcores over `zone`, which must outlive them. Where the kernel has no membarrier,
- * `bh` becomes `spin`, with a log line. Destroy with pcp_cache_destroy().
+ * Caches for all lcores over `zone`, which must outlive them. Where the kernel has no membarrier
+ * all modes become `spin`, and where threads have no restartable sequences `preempt` does, with a
+ * log line. Destroy with pcp_cache_destroy().
+ *
+ * In mode preempt the caches are those of the creating process: others that share them work with
+ * depot and zone.
  */
 struct pcp_cache *pcp_cache_create(struct pp_zone *zone, const struct pcp_config *config);
 
@@ -165,7 +172,7 @@ void pcp_cache_destroy(struct pcp_cache *cache);
 void pcp_cache_get_config(const struct pcp_cache *cache, struct pcp_config *config);
 struct pp_zone *pcp_cache_zone(const struct pcp_cache *cache);
 
-/* "bh", "spin", "bypass", "irq" or "none"; and back: -EINVAL for other words. */
+/* "bh", "spin", "bypass", "irq", "preempt" or "none"; and back: -EINVAL for other words. */
 const char *pcp_mode_name(enum pcp_mode mode);
 int pcp_mode_parse(const char *name, enum pcp_mode *mode);
 
@@ -265,15 +272,16 @@ void pcp_depot_free(struct pcp_cache *cache, void *page, unsigned int order);
  * different ones wait already, so that it never will. The thread must not call the zone itself
  * outside of sections, nor may the function touch other caches of this zone.
  *
- * In the other modes it runs at once, and must use pcp_handler_alloc() and _free(): single calls
- * are detected, and kept off the cache; nested ones are forbidden.
+ * In mode preempt it runs at once, and may use any call: the caches as far as they reach, else the
+ * zone by try-lock. In the others it runs at once, and must use pcp_handler_alloc() and _free():
+ * single calls are detected, and kept off the cache; nested ones are forbidden.
  */
 int pcp_handler_enter(struct pcp_cache *cache, void (*work)(void *arg), void *arg);
 
 /*
  * From a signal handler, whatever it interrupted: allocation by try-lock from the zone, NULL with
  * EBUSY when that is held; a free never waits and never fails. In a function that
- * pcp_handler_enter() runs in mode irq, from the cache.
+ * pcp_handler_enter() runs in mode irq, and in mode preempt anyway, from the cache first.
  */
 void *pcp_handler_alloc(struct pcp_cache *cache, unsigned int order);
 void pcp_handler_free(struct pcp_cache *cache, void *page, unsigned int order);

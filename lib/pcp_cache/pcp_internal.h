@@ -84,6 +84,13 @@ struct pcp_depot {
 	enum pp_place in_magazine; /* where blocks in an lcore's magazines are, to checks */
 };
 
+/* RTE_MAX_LCORE caches: those that have lists. */
+static inline struct pcp *
+pcp_caches(struct pcp_cache *cache)
+{
+	return unlikely(cache->cpu != NULL) ? cache->cpu : cache->pcp;
+}
+
 /* ---- lists: only by who owns or has claimed the cache ---- */
 
 static inline uint32_t
@@ -265,10 +272,11 @@ uint64_t pcp_flush(struct pcp *pcp);
 /* Blocks of a caller's array that are copied, and checked, at once. */
 #define PCP_CHECK_CHUNK 64u
 
+/* Of the lcore, or the CPU, that the cache is for. */
 static inline unsigned int
 pcp_lcore_id(const struct pcp *pcp)
 {
-	return (unsigned int)(pcp - pcp->cache->pcp);
+	return (unsigned int)(pcp - pcp_caches(pcp->cache));
 }
 
 uint32_t pcp_check_pages(
@@ -360,11 +368,17 @@ uint64_t pcp_bury(struct pcp *pcp);
 /* Give the cache its magazines: without memory it stays offline, and works. */
 void pcp_online(struct pcp *pcp);
 
+/* Of those it has ever brought: when no cache has a magazine any more. */
+void pcp_free_magazines(struct pcp *pcp);
+
 /* A single call, busy already set, becomes the only user of the lists, if it may use them. */
 void pcp_enter(struct pcp *pcp);
 
 /* Serves what others asked for, then clears busy. */
 void pcp_leave(struct pcp *pcp);
+
+/* Serves a request to drain. */
+void pcp_flush_if_asked(struct pcp *pcp);
 
 /* ---- handler.c ---- */
 
@@ -383,6 +397,7 @@ enum pcp_slot_state {
  */
 struct pcp_thread {
 	uint32_t depth;            /* calls that may hold locks, or will */
+	uint32_t watched;          /* handlers that run meanwhile, in mode preempt */
 	uint32_t any_deferred;     /* look into the slots */
 	struct pcp_cache *running; /* a deferrable handler of this cache runs */
 	struct pcp_slot {
@@ -437,6 +452,42 @@ int pcp_handler_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **p
 void pcp_handler_free_bulk(
 	struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n);
 
+/* ---- slow.c ---- */
+
+/* By who may use the lists; where there are none (capacity 0), by the zone. */
+int pcp_alloc_blocks(struct pcp *pcp, unsigned int order, void **pages, uint32_t n);
+void pcp_free_blocks(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n);
+
+/* Past all caches, under pcp_guard_begin(). */
+int pcp_alloc_past(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n);
+void pcp_free_past(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n);
+
+/* ---- cpu.c: mode preempt ---- */
+
+/* Why there are no restartable sequences; NULL: there are. */
+const char *pcp_rseq_obstacle(void);
+
+bool pcp_cpu_create(struct pcp_cache *cache);
+void pcp_cpu_destroy(struct pcp_cache *cache);
+
+/* As pcp_cpu_alloc_bulk() and pcp_cpu_free_bulk(), of any order of the zone. */
+int pcp_cpu_alloc_any(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n);
+void pcp_cpu_free_any(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n);
+
+/* The same in a handler: the sequence, or the zone by try-lock. */
+int pcp_cpu_handler_alloc(struct pcp_cache *cache, unsigned int order, void **page);
+void pcp_cpu_handler_free(struct pcp_cache *cache, unsigned int order, void *page);
+
+/* The CPU's pages go to the depot; -EAGAIN when somebody else has its cache right now. */
+int pcp_cpu_drain_local(struct pcp_cache *cache);
+
+/*
+ * Another CPU's cache: between these it is the caller's, once a pcp_membarrier_rseq() has
+ * succeeded. `served`: bits of `attention` that need no more attention.
+ */
+bool pcp_cpu_trylock(struct pcp *pcp);
+void pcp_cpu_unlock(struct pcp *pcp, uint32_t served);
+
 /* ---- reclaim.c ---- */
 
 /*
@@ -472,3 +523,7 @@ bool pcp_membarrier_register(void);
 
 /* Every running thread of the process passes a full barrier. False when the kernel refuses. */
 bool pcp_membarrier(void);
+
+/* The same, and no thread is in the middle of a restartable sequence that it goes on with. */
+bool pcp_membarrier_rseq_register(void);
+bool pcp_membarrier_rseq(void);

@@ -128,7 +128,7 @@ pcp_bury(struct pcp *pcp)
 	uint64_t moved = 0;
 
 	PCP_LOG(NOTICE, "%s: process %u died and left the cache of lcore %u%s",
-		pp_zone_name(depot->zone), pcp->owner_pid, (unsigned int)(pcp - pcp->cache->pcp),
+		pp_zone_name(depot->zone), pcp->owner_pid, pcp_lcore_id(pcp),
 		pcp->moving ? ", in the middle of an exchange" : "");
 	/* If it died under the zone's lock, that is inherited, and the zone repaired, now. */
 	pp_zone_get_stats(depot->zone, &stats);
@@ -158,8 +158,7 @@ log_conflict(const struct pcp *pcp, uint32_t owner)
 
 	if (pp_exchange(&told, 1) == 0)
 		PCP_LOG(ERR, "%s: lcore %u belongs to process %u, too; give each its own with -l",
-			pp_zone_name(pcp->cache->depot->zone),
-			(unsigned int)(pcp - pcp->cache->pcp), owner);
+			pp_zone_name(pcp->cache->depot->zone), pcp_lcore_id(pcp), owner);
 }
 
 /* A process may have been killed in its first call here, before the cache was its own. */

@@ -108,6 +108,40 @@ take_by_lock(struct pcp_cache *cache, const struct pcp *self)
 	return moved;
 }
 
+/* ---- preempt: the lock, a claim, and a barrier for those in sequences ---- */
+
+static uint64_t
+take_from_cpus(struct pcp_cache *cache, const struct pcp *self)
+{
+	struct pcp *candidate[RTE_MAX_LCORE];
+	unsigned int n = 0;
+	uint64_t moved = 0;
+
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		struct pcp *pcp = &cache->cpu[i];
+
+		if (pcp == self || look(pcp) == NOTHING)
+			continue;
+		if (is_orphan(pcp))
+			moved += pcp_bury(pcp);
+		else if (pcp->owner_pid == pp_self && pcp_cpu_trylock(pcp))
+			candidate[n++] = pcp;
+		else
+			ask_to_drain(pcp);
+	}
+	if (n == 0)
+		return moved;
+	const bool alone = pcp_membarrier_rseq();
+
+	cache->depot->membarriers += alone;
+	for (unsigned int i = 0; i < n; i++) {
+		if (alone)
+			moved += pcp_flush(candidate[i]);
+		pcp_cpu_unlock(candidate[i], alone ? PCP_ATTENTION_DRAIN : 0);
+	}
+	return moved;
+}
+
 /* ---- bh, bypass, irq: claims ---- */
 
 static void
@@ -205,6 +239,9 @@ pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self)
 	case PCP_MODE_SPIN:
 		moved = take_by_lock(cache, self);
 		break;
+	case PCP_MODE_PREEMPT:
+		moved = take_from_cpus(cache, self);
+		break;
 	case PCP_MODE_NONE: /* nothing keeps the owner off its lists */
 		break;
 	}
@@ -238,13 +275,16 @@ is_worth_a_round(const struct pcp *pcp, bool backoff)
 }
 
 static bool
-anything_to_get(const struct pcp_cache *cache, const struct pcp *self)
+anything_to_get(struct pcp_cache *cache, const struct pcp *self)
 {
 	const bool backoff = rte_rdtsc() < pp_load_relaxed(&cache->depot->backoff_until);
 
-	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
-		if (&cache->pcp[i] != self && is_worth_a_round(&cache->pcp[i], backoff))
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
+		const struct pcp *pcp = &pcp_caches(cache)[i];
+
+		if (pcp != self && is_worth_a_round(pcp, backoff))
 			return true;
+	}
 	return false;
 }
 

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <rte_malloc.h>
+
 #include "pcp_internal.h"
 #include "pcp_irq.h"
 
@@ -38,6 +40,17 @@ bring_magazines(struct pcp *pcp)
 }
 
 void
+pcp_free_magazines(struct pcp *pcp)
+{
+	struct pcp_memory *next;
+
+	for (struct pcp_memory *block = pcp->magazines; block != NULL; block = next) {
+		next = block->next;
+		rte_free(block);
+	}
+}
+
+void
 pcp_online(struct pcp *pcp)
 {
 	/* EAL's heap has locks of its own, that a handler may have interrupted. */
@@ -67,8 +80,8 @@ wait_unclaimed(const struct pcp *pcp)
 	}
 }
 
-static void
-flush_if_asked(struct pcp *pcp)
+void
+pcp_flush_if_asked(struct pcp *pcp)
 {
 	if (!(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_DRAIN))
 		return;
@@ -95,7 +108,7 @@ lock_lists(struct pcp *pcp)
 static void
 unlock_lists(struct pcp *pcp)
 {
-	flush_if_asked(pcp);
+	pcp_flush_if_asked(pcp);
 	pcp_park(pcp);
 	pp_unlock(&pcp->lock);
 }
@@ -123,7 +136,7 @@ pcp_leave(struct pcp *pcp)
 {
 	if (pcp->nest == 0) {
 		if (pcp->cache->depot->config.mode != PCP_MODE_SPIN) {
-			flush_if_asked(pcp);
+			pcp_flush_if_asked(pcp);
 		} else if (pcp->locked) {
 			pcp->locked = false;
 			unlock_lists(pcp);
@@ -143,7 +156,8 @@ enter_section(struct pcp *pcp, uint32_t nest)
 		pp_store_relaxed(&pcp->nest, nest);
 		pp_compiler_barrier(); /* pairs with the claimer's membarrier */
 	}
-	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE))
+	if (unlikely(pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE) &&
+		pcp->cache->cpu == NULL)
 		pcp_online(pcp);
 }
 
@@ -163,6 +177,7 @@ pcp_bh_disable_slow(struct pcp *pcp)
 		pp_compiler_barrier();
 		break;
 	case PCP_MODE_BH:
+	case PCP_MODE_PREEMPT:
 	case PCP_MODE_NONE:
 		break;
 	}
@@ -180,17 +195,19 @@ pcp_bh_enable_slow(struct pcp *pcp)
 		break;
 	case PCP_MODE_BYPASS:
 		pcp_unpark(pcp);
-		flush_if_asked(pcp);
+		pcp_flush_if_asked(pcp);
 		break;
 	case PCP_MODE_IRQ:
-		flush_if_asked(pcp);
+		pcp_flush_if_asked(pcp);
 		pp_compiler_barrier();
 		pp_store_relaxed(&pcp->locked, 0);
 		pcp_replay_any();
 		break;
+	case PCP_MODE_PREEMPT:
+		break;
 	case PCP_MODE_BH:
 	case PCP_MODE_NONE:
-		flush_if_asked(pcp);
+		pcp_flush_if_asked(pcp);
 		break;
 	}
 }

@@ -106,8 +106,8 @@ zone_alloc(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, v
 	return done;
 }
 
-static int
-alloc_past(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
+int
+pcp_alloc_past(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
 	const unsigned int lcore_id = rte_lcore_id();
@@ -152,8 +152,8 @@ depot_free(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, v
 		pcp_zone_free_bulk(depot, PP_PLACE_REST, lcore_id, order, pages + done, n - done);
 }
 
-static void
-free_past(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
+void
+pcp_free_past(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
 {
 	struct pcp_depot *depot = cache->depot;
 	const unsigned int lcore_id = rte_lcore_id();
@@ -184,6 +184,13 @@ is_inside(const struct pcp_cache *cache)
 	return true;
 }
 
+/* In mode preempt threads without an lcore id have caches, too. */
+static bool
+is_for_cpus(const struct pcp_cache *cache)
+{
+	return unlikely(cache->cpu != NULL) && rte_lcore_id() == LCORE_ID_ANY;
+}
+
 int
 pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
 {
@@ -191,10 +198,12 @@ pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, 
 		rte_errno = EINVAL;
 		return -EINVAL;
 	}
+	if (unlikely(is_for_cpus(cache)))
+		return pcp_cpu_alloc_any(cache, order, pages, n);
 	if (unlikely(is_inside(cache)))
 		return pcp_handler_alloc_bulk(cache, order, pages, n);
 	pcp_guard_begin();
-	const int rc = alloc_past(cache, order, pages, n);
+	const int rc = pcp_alloc_past(cache, order, pages, n);
 
 	pcp_guard_end();
 	return rc;
@@ -203,12 +212,16 @@ pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, 
 void
 pcp_depot_free_bulk(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
 {
+	if (unlikely(is_for_cpus(cache))) {
+		pcp_cpu_free_any(cache, order, pages, n);
+		return;
+	}
 	if (unlikely(is_inside(cache))) {
 		pcp_handler_free_bulk(cache, order, pages, n);
 		return;
 	}
 	pcp_guard_begin();
-	free_past(cache, order, pages, n);
+	pcp_free_past(cache, order, pages, n);
 	pcp_guard_end();
 }
 
@@ -361,8 +374,8 @@ list_alloc(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 
 /* ---- entry points ---- */
 
-static int
-alloc_blocks(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
+int
+pcp_alloc_blocks(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 {
 	int rc;
 
@@ -375,8 +388,8 @@ alloc_blocks(struct pcp *pcp, unsigned int order, void **pages, uint32_t n)
 	return rc;
 }
 
-static void
-free_blocks(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
+void
+pcp_free_blocks(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 {
 	pcp_lists_begin(pcp);
 	if (unlikely(pcp->list[order].capacity == 0))
@@ -391,23 +404,41 @@ pcp_alloc_nested_slow(struct pcp *pcp, unsigned int order)
 {
 	void *page;
 
-	return alloc_blocks(pcp, order, &page, 1) == 0 ? page : NULL;
+	if (unlikely(pcp->cache->cpu != NULL))
+		return pcp_cpu_alloc_any(pcp->cache, order, &page, 1) == 0 ? page : NULL;
+	return pcp_alloc_blocks(pcp, order, &page, 1) == 0 ? page : NULL;
 }
 
 void
 pcp_free_nested_slow(struct pcp *pcp, void *page, unsigned int order)
 {
-	free_blocks(pcp, order, &page, 1);
+	if (unlikely(pcp->cache->cpu != NULL))
+		pcp_cpu_free_any(pcp->cache, order, &page, 1);
+	else
+		pcp_free_blocks(pcp, order, &page, 1);
+}
+
+/* In mode preempt an lcore's cache has no lists, and its calls are not inside of it. */
+static bool
+is_of_cpus(struct pcp *pcp, uint32_t interrupted)
+{
+	if (likely(pcp->cache->cpu == NULL))
+		return false;
+	if (interrupted == 0)
+		pp_store_release(&pcp->busy, 0);
+	return true;
 }
 
 static int
 alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, uint32_t interrupted)
 {
+	if (unlikely(is_of_cpus(pcp, interrupted)))
+		return pcp_cpu_alloc_any(pcp->cache, order, pages, n);
 	if (unlikely(pcp_is_reentered(pcp, interrupted)))
 		return pcp_reentered_alloc(pcp, order, pages, n);
 
 	pcp_enter(pcp);
-	const int rc = alloc_blocks(pcp, order, pages, n);
+	const int rc = pcp_alloc_blocks(pcp, order, pages, n);
 
 	pcp_leave(pcp);
 	return rc;
@@ -416,12 +447,16 @@ alloc_slow(struct pcp *pcp, unsigned int order, void **pages, uint32_t n, uint32
 static void
 free_slow(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n, uint32_t interrupted)
 {
+	if (unlikely(is_of_cpus(pcp, interrupted))) {
+		pcp_cpu_free_any(pcp->cache, order, pages, n);
+		return;
+	}
 	if (unlikely(pcp_is_reentered(pcp, interrupted))) {
 		pcp_reentered_free(pcp, order, pages, n);
 		return;
 	}
 	pcp_enter(pcp);
-	free_blocks(pcp, order, pages, n);
+	pcp_free_blocks(pcp, order, pages, n);
 	pcp_leave(pcp);
 }
 

@@ -5,7 +5,7 @@
 
 #include "pcp_internal.h"
 
-/* Of lcores that have a cache: ids, and pages in their magazines. */
+/* Of lcores, or in mode preempt CPUs, that have a cache: ids, and pages in their magazines. */
 static int
 add_lcores(struct rte_tel_data *data, struct pcp_cache *cache)
 {
@@ -13,7 +13,7 @@ add_lcores(struct rte_tel_data *data, struct pcp_cache *cache)
 	uint32_t n = 0;
 
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
-		const struct pcp *pcp = &cache->pcp[i];
+		const struct pcp *pcp = &pcp_caches(cache)[i];
 
 		if (pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE)
 			continue;

@@ -37,7 +37,7 @@ for operation in spin_lock_unlock spin_lock_unlock_irqsave local_BH_disable_enab
 	local_irq_save_restore sigmask_save_restore function_call_cost func_ptr_call_cost; do
 	says "^Type:$operation  .*\\| .*[0-9.]+ .*[a-z_]+$"
 done
-for mode in bh spin bypass irq none; do
+for mode in bh spin bypass irq preempt none; do
 	says "^Type:page_alloc_put-$mode-public .* 211\\.0 .* page_alloc_put$"
 done
 is 'a system call costs more than a flag' '
@@ -49,7 +49,7 @@ run_bench pages --batches 1,32 "${quick[@]}"
 is 'sane rows' "all(.results[]; $row_is_sane)"
 is 'alloc, free and pair' '[.results[].op] | unique == ["alloc", "free", "pair"]'
 is 'modes' '[.results[] | select(.subject == "pagepool").mode] | unique ==
-	["bh", "bypass", "irq", "none", "spin"]'
+	["bh", "bypass", "irq", "none", "preempt", "spin"]'
 is 'calls of pagepool' '[.results[] | select(.subject == "pagepool" and .batch == 32) |
 	[.api, .call]] | unique == [["bulk", "handle"], ["bulk", "public"],
 	["nested", "handle"], ["single", "handle"], ["single", "public"]]'

@@ -327,7 +327,7 @@ int
 main(int argc, char **argv)
 {
 	static const enum pcp_mode modes[] = {
-		PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_IRQ};
+		PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_IRQ, PCP_MODE_PREEMPT};
 	const time_t seconds = argc > 1 ? atol(argv[1]) : 600;
 	unsigned int seed = argc > 2 ? (unsigned int)atol(argv[2]) : (unsigned int)time(NULL);
 	char *eal[] = {argv[0], "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m",

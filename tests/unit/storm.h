@@ -10,7 +10,7 @@ struct storm;
 
 /*
  * From now on the calling thread gets `signo` from a timer of its own, about every 20 us that it
- * runs, and `handler` is called.
+ * runs, and `handler` is called. Threads take different signals.
  */
 struct storm *storm_begin(int signo, void (*handler)(int signo));
 void storm_end(struct storm *storm);

@@ -77,7 +77,8 @@ static const struct kind kinds[] = {
 	{"depot", alloc_depot, free_depot, PCP_MAX_ORDER + 1, false},
 };
 
-static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_NONE};
+static const enum pcp_mode modes[] = {
+	PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_IRQ, PCP_MODE_NONE};
 
 /* In bypass a section must find at home what calls outside of it have cached. */
 static void

@@ -122,7 +122,7 @@ nonsense_is_refused(void **state)
 static void
 modes_have_names(void **state)
 {
-	static const char *const names[] = {"bh", "spin", "bypass", "irq", "none"};
+	static const char *const names[] = {"bh", "spin", "bypass", "irq", "preempt", "none"};
 	enum pcp_mode mode;
 
 	(void)state;
@@ -142,7 +142,7 @@ odd_sizes_lose_nothing(void **state)
 	static const uint32_t batches[] = {0, 1, 2, 3, 7, 64, 256};
 
 	(void)state;
-	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_BYPASS; mode++) {
+	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_IRQ; mode++) {
 		for (size_t b = 0; b < RTE_DIM(batches); b++) {
 			for (uint32_t pages = 1; pages <= 20; pages++) {
 				void *page[20];

@@ -28,7 +28,7 @@ static void
 drain_gives_everything_to_the_zone(void **state)
 {
 	(void)state;
-	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_BYPASS; mode++) {
+	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_IRQ; mode++) {
 		pcp_unit_open(SOME, (struct pcp_config){.mode = mode, .batch = BATCH});
 		spread(512);
 		pcp_free(handle(0), pcp_alloc(handle(0))); /* the caller's own */
@@ -48,7 +48,7 @@ static void
 a_section_drains_at_its_end(void **state)
 {
 	(void)state;
-	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_BYPASS; mode++) {
+	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_IRQ; mode++) {
 		pcp_unit_open(SOME, (struct pcp_config){.mode = mode, .batch = BATCH});
 		spread(512);
 		const uint64_t cached = pcp_unit_stats().cached_pages;
@@ -72,7 +72,7 @@ static void
 frees_never_fail_under_drains(void **state)
 {
 	(void)state;
-	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_BYPASS; mode++) {
+	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_IRQ; mode++) {
 		void *page[60];
 
 		pcp_unit_open(60, (struct pcp_config){.mode = mode, .batch = 7, .max_order = 3});

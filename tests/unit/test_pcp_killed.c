@@ -184,6 +184,12 @@ kills_in_bypass_double_nothing(void **state __rte_unused)
 	kills(PCP_MODE_BYPASS);
 }
 
+static void
+kills_in_irq_double_nothing(void **state __rte_unused)
+{
+	kills(PCP_MODE_IRQ);
+}
+
 /* An lcore id may not be used by two living processes. */
 static void
 a_living_owner_is_left_alone(void **state __rte_unused)
@@ -257,6 +263,7 @@ main(void)
 		cmocka_unit_test(kills_in_bh_double_nothing),
 		cmocka_unit_test(kills_in_spin_double_nothing),
 		cmocka_unit_test(kills_in_bypass_double_nothing),
+		cmocka_unit_test(kills_in_irq_double_nothing),
 		cmocka_unit_test(a_living_owner_is_left_alone),
 		cmocka_unit_test(a_count_cut_short_is_mended),
 	};

@@ -33,6 +33,7 @@ static const struct {
 	{2000, {.mode = PCP_MODE_SPIN, .max_order = 3, .batch = 13}},
 	{500, {.mode = PCP_MODE_BYPASS, .max_order = 3, .batch = 10}},
 	{777, {.mode = PCP_MODE_NONE, .max_order = 2}},
+	{900, {.mode = PCP_MODE_IRQ, .max_order = 3, .batch = 12}},
 	{2048, {.mode = PCP_MODE_BH, .max_order = 1, .batch = 8, .high = 100}},
 	{300, {.mode = PCP_MODE_SPIN, .batch = 256}},
 	{50, {.mode = PCP_MODE_BH, .max_order = 3, .batch = 1}},

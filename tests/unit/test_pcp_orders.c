@@ -7,7 +7,7 @@
 
 #define SOME 1024u
 
-static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS};
+static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_IRQ};
 
 /* Cache all pages of the zone at one order, by two lcores and the depot. */
 static void

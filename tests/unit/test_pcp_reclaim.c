@@ -10,7 +10,7 @@
 #define SOME   600u
 #define OWNERS 3u
 
-static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS};
+static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_IRQ};
 
 static struct worker *owner[OWNERS];
 static void *page[SOME];

@@ -169,7 +169,8 @@ pages_that_move_behind_ones_back_are_found(void **state)
 {
 	void (*const moves[])(void) = {
 		owner_flushes, another_reclaims, everything_is_freed_to_the_zone};
-	static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS};
+	static const enum pcp_mode modes[] = {
+		PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_IRQ};
 
 	(void)state;
 	for (size_t m = 0; m < RTE_DIM(modes); m++) {
@@ -254,7 +255,7 @@ a_failing_membarrier_takes_nothing(void **state)
 static void
 without_membarrier_bh_becomes_spin(void **state)
 {
-	static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_BYPASS};
+	static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_BYPASS, PCP_MODE_IRQ};
 	struct pcp_config config;
 
 	(void)state;
