@@ -212,9 +212,7 @@ make_mr(void)
 		.access_flags = IBV_ACCESS_LOCAL_WRITE,
 	};
 	struct ib_uverbs_reg_mr_resp response = {0};
-	/* Without the flexible array's padding. */
-	int error = issue(IB_USER_VERBS_CMD_REG_MR,
-		(struct part){&core, sizeof(core), &response, sizeof(response)}, NO);
+	int error = issue(IB_USER_VERBS_CMD_REG_MR, PART(core, response), NO);
 
 	mr = response.mr_handle;
 	return error;
@@ -263,10 +261,8 @@ make_wq(void)
 static int
 make_table(void)
 {
-	struct {
-		struct ib_uverbs_ex_create_rwq_ind_table core;
-		uint32_t wqs[2];
-	} core = {.core.log_ind_tbl_size = 1, .wqs = {wq, wq}};
+	/* comp_mask, log_ind_tbl_size, and two handles */
+	const uint32_t core[4] = {0, 1, wq, wq};
 	struct ib_uverbs_ex_create_rwq_ind_table_resp response = {0};
 	int error = issue(IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL | EX, PART(core, response), NO);
 
@@ -326,17 +322,18 @@ make_qp(void)
 static int
 make_flow(void)
 {
-	struct {
-		struct ib_uverbs_create_flow core;
-		struct ib_uverbs_flow_spec_eth eth;
-	} core = {
-		.core = {.qp_handle = rss,
-			.flow_attr = {.size = sizeof(core.eth), .num_of_specs = 1, .port = 1}},
-		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(core.eth)},
+	struct ib_uverbs_flow_spec_eth eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(eth)};
+	struct ib_uverbs_create_flow rule = {
+		.qp_handle = rss,
+		.flow_attr = {.size = sizeof(eth), .num_of_specs = 1, .port = 1},
 	};
+	uint8_t core[sizeof(rule) + sizeof(eth)];
 	struct ib_uverbs_create_flow_resp response = {0};
-	int error = issue(IB_USER_VERBS_EX_CMD_CREATE_FLOW | EX, PART(core, response), NO);
+	int error;
 
+	memcpy(core, &rule, sizeof(rule));
+	memcpy(core + sizeof(rule), &eth, sizeof(eth));
+	error = issue(IB_USER_VERBS_EX_CMD_CREATE_FLOW | EX, PART(core, response), NO);
 	flow = response.flow_handle;
 	return error;
 }

@@ -72,17 +72,17 @@ DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 
 /* What programs call that were compiled with checks for a missing mode. */
-PUBLIC int __open_2(const char *path, int flags);
-PUBLIC int __open64_2(const char *path, int flags);
+PUBLIC int open_2(const char *path, int flags) __asm__("__open_2");
+PUBLIC int open64_2(const char *path, int flags) __asm__("__open64_2");
 
 PUBLIC int
-__open_2(const char *path, int flags)
+open_2(const char *path, int flags)
 {
 	return open_path(libc_calls()->open, path, flags, 0);
 }
 
 PUBLIC int
-__open64_2(const char *path, int flags)
+open64_2(const char *path, int flags)
 {
 	return open_path(libc_calls()->open64, path, flags, 0);
 }

@@ -10,13 +10,8 @@
 #include "identity.h"
 #include "netdev.h"
 
-#define LINK_WORDS      1
+#define LINK_WORDS      1      /* of modes: supported, advertised, of the partner; there are none */
 #define SPEED_UNLIMITED 100000 /* Mbit/s, where the rate has no limit */
-
-struct link_settings {
-	struct ethtool_link_settings fixed;
-	uint32_t modes[3 * LINK_WORDS]; /* supported, advertised, of the partner: none */
-};
 
 static uint32_t
 speed(void)
@@ -30,20 +25,17 @@ speed(void)
 static int
 link_settings(struct ethtool_link_settings *asked)
 {
-	struct link_settings settings = {.modes = {0}};
+	const bool told = asked->link_mode_masks_nwords == LINK_WORDS;
 
-	settings.fixed.cmd = ETHTOOL_GLINKSETTINGS;
-	settings.fixed.port = PORT_DA;
-	settings.fixed.autoneg = AUTONEG_DISABLE;
-	settings.fixed.duplex = DUPLEX_FULL;
-	settings.fixed.speed = speed();
-	if (asked->link_mode_masks_nwords != LINK_WORDS) {
-		settings.fixed.link_mode_masks_nwords = -LINK_WORDS;
-		memcpy(asked, &settings.fixed, sizeof(settings.fixed));
-		return 0;
-	}
-	settings.fixed.link_mode_masks_nwords = LINK_WORDS;
-	memcpy(asked, &settings, sizeof(settings));
+	memset(asked, 0, sizeof(*asked));
+	asked->cmd = ETHTOOL_GLINKSETTINGS;
+	asked->port = PORT_DA;
+	asked->autoneg = AUTONEG_DISABLE;
+	asked->duplex = DUPLEX_FULL;
+	asked->speed = speed();
+	asked->link_mode_masks_nwords = told ? LINK_WORDS : -LINK_WORDS;
+	if (told)
+		memset(asked->link_mode_masks, 0, 3 * LINK_WORDS * sizeof(uint32_t));
 	return 0;
 }
 
