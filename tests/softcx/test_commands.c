@@ -336,6 +336,43 @@ survives_a_fork(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
+/* However a descriptor is closed, its number is another file's then. */
+static void
+knows_every_way_of_closing(void **state)
+{
+	struct ib_uverbs_cmd_hdr header = {IB_USER_VERBS_CMD_QUERY_DEVICE, 2, 0};
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), fd = open_node(), status;
+	pid_t child;
+
+	(void)state;
+	assert_true(null >= 0);
+	fails(fd, &header, sizeof(header), ENOSPC);
+	assert_int_equal(dup2(fd, fd), fd);
+	fails(fd, &header, sizeof(header), ENOSPC);
+	assert_int_equal(dup2(null, fd), fd);
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	assert_int_equal(close(fd), 0);
+
+	fd = open_node();
+	assert_int_equal(close_range(fd, fd, 0), 0);
+	assert_int_equal(dup3(null, fd, O_CLOEXEC), fd);
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	assert_int_equal(close(fd), 0);
+
+	/* The child of a vfork() closes nothing of its parent's. */
+	fd = open_node();
+	child = vfork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(fd);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	fails(fd, &header, sizeof(header), ENOSPC);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(close(null), 0);
+}
+
 int
 main(void)
 {
@@ -347,6 +384,7 @@ main(void)
 		cmocka_unit_test(tells_dead_objects_from_others),
 		cmocka_unit_test(maps_registers_only),
 		cmocka_unit_test(survives_a_fork),
+		cmocka_unit_test(knows_every_way_of_closing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

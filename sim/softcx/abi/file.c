@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "file.h"
 #include "libc.h"
@@ -12,7 +13,8 @@
 static _Atomic(struct abi_file *) files[FILES_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool orphaned;
+static bool orphaned; /* by fork() */
+static pid_t owner;
 
 static void
 before_fork(void)
@@ -36,13 +38,14 @@ after_fork_child(void)
 static void
 watch_forks(void)
 {
+	owner = getpid();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
 bool
 file_is_orphaned(void)
 {
-	return orphaned;
+	return orphaned || (owner != 0 && getpid() != owner);
 }
 
 int
@@ -104,6 +107,11 @@ file_close(int fd)
 	if (fd < 0 || fd >= FILES_MAX ||
 		atomic_load_explicit(&files[fd], memory_order_relaxed) == NULL)
 		return false;
+	/* The child of a vfork() has descriptors of its own, but its parent's table. */
+	if (!orphaned && getpid() != owner) {
+		libc_calls()->close(fd);
+		return true;
+	}
 	pthread_mutex_lock(&lock);
 	file = atomic_exchange(&files[fd], NULL);
 	pthread_mutex_unlock(&lock);

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
 #include <signal.h>
@@ -18,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "card.h"
 #include "context.h"
@@ -189,6 +192,50 @@ PUBLIC int
 close(int fd)
 {
 	return file_close(fd) ? 0 : libc_calls()->close(fd);
+}
+
+/* Other ways of closing. */
+PUBLIC int
+dup2(int fd, int place)
+{
+	if (fd != place)
+		file_close(place);
+	return libc_calls()->dup2(fd, place);
+}
+
+PUBLIC int
+dup3(int fd, int place, int flags)
+{
+	if (fd != place)
+		file_close(place);
+	return libc_calls()->dup3(fd, place, flags);
+}
+
+static void
+close_ours(unsigned int first, unsigned int last)
+{
+	int fd;
+
+	if (first > INT_MAX)
+		return;
+	for (fd = file_next((int)first); fd >= 0 && (unsigned int)fd <= last;
+		fd = file_next(fd + 1))
+		file_close(fd);
+}
+
+PUBLIC int
+close_range(unsigned int first, unsigned int last, int flags)
+{
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		close_ours(first, last);
+	return libc_calls()->close_range(first, last, flags);
+}
+
+PUBLIC void
+closefrom(int first)
+{
+	close_ours(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
+	libc_calls()->closefrom(first);
 }
 
 PUBLIC int

@@ -37,6 +37,10 @@ find_all(void)
 	find("write", &calls.write);
 	find("ioctl", &calls.ioctl);
 	find("close", &calls.close);
+	find("close_range", &calls.close_range);
+	find("closefrom", &calls.closefrom);
+	find("dup2", &calls.dup2);
+	find("dup3", &calls.dup3);
 	find("mmap", &calls.mmap);
 	find("munmap", &calls.munmap);
 	find("mremap", &calls.mremap);

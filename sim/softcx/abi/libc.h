@@ -21,6 +21,10 @@ struct libc_calls {
 	ssize_t (*write)(int fd, const void *buffer, size_t length);
 	int (*ioctl)(int fd, unsigned long request, ...);
 	int (*close)(int fd);
+	int (*close_range)(unsigned int first, unsigned int last, int flags);
+	void (*closefrom)(int first);
+	int (*dup2)(int fd, int place);
+	int (*dup3)(int fd, int place, int flags);
 	void *(*mmap)(
 		void *address, size_t length, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *address, size_t length);
