@@ -46,8 +46,8 @@ static const struct {
 					1, 1 << 20, .value = &parsed.count}},
 	{1u << COMMAND_TOUCH, {"size", "N", "bytes of an object (2304, as an mbuf's)", CLI_NUMBER,
 				      8, SIZE_MAX_KMALLOC, .value = &parsed.size}},
-	{1u << COMMAND_TOUCH, {"colours", "N", "of staggered pages (16)", CLI_NUMBER, 2, 64,
-				      .value = &parsed.colours}},
+	{1u << COMMAND_TOUCH, {"colours", "N", "of staggered pages (as page pools do)", CLI_NUMBER,
+				      2, 64, .value = &parsed.colours}},
 	{MEASURED & ~(1u << COMMAND_TIME | 1u << COMMAND_TOUCH),
 		{"burst", "N", "objects per bulk call, at most (32)", CLI_NUMBER, 1, 512,
 			.value = &parsed.burst}},
@@ -197,7 +197,6 @@ options_parse(struct options *options, int argc, char **argv)
 	parsed = (struct options){
 		.count = 10000,
 		.size = 2304,
-		.colours = 16,
 		.burst = 32,
 		.rounds = 31,
 		.memory = 256,

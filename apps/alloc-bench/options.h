@@ -35,7 +35,7 @@ struct options {
 	int command; /* enum command */
 	struct cli_list orders, batches, sizes;
 	uint32_t size;    /* touch */
-	uint32_t colours; /* touch */
+	uint32_t colours; /* touch; 0: as many as an object leaves room for in its page */
 	uint32_t count;   /* kmalloc: objects of the first pattern */
 	uint32_t burst;
 	uint32_t rounds;

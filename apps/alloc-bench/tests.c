@@ -141,6 +141,16 @@ build_latency(struct bench *bench)
 	return bench_add(bench, requests.request, requests.n);
 }
 
+/* As the mempool driver does for page pools. */
+static uint32_t
+choose_colours(const struct options *options)
+{
+	if (options->colours != 0)
+		return options->colours;
+	return options->size < PP_PAGE_SIZE ? (PP_PAGE_SIZE - options->size) / PP_COLOUR_STEP + 1
+					    : 1;
+}
+
 static int
 build_touch(struct bench *bench)
 {
@@ -153,7 +163,7 @@ build_touch(struct bench *bench)
 				       .n = batches->number[i],
 				       .size = bench->options->size});
 	bench->need.size = bench->options->size;
-	bench->need.colours = bench->options->colours;
+	bench->need.colours = choose_colours(bench->options);
 	return bench_add(bench, requests.request, requests.n);
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# alloc-bench tells slower from as fast: a subject with a known delay is reported slower, by most of
-# that delay at least, and compare tells differences from noise.
+# alloc-bench tells slower from as fast: a subject with a known delay is reported slower, by nine
+# tenths of that delay at least, and compare tells differences from noise.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$here/alloc_bench.bash"
 
@@ -24,13 +24,13 @@ at_best() {
 	fail "not once in five times: $*"
 }
 
-# ---- a known delay, in cycles of the core ----
+# ---- a known delay, in cycles of the core: what little of it runs beside the call is not seen ----
 sees_delay() {
 	run_bench pages --batches 32 --subjects floor,delay --delay "$1" --rounds 31
 	[ "$(jq ".machine.tsc_per_core_cycle as \$core |
 		(.results | map(select(.op == \"pair\" and .api == \"single\")) |
 		map({(.subject): .cycles_min}) | add) | (.delay - .floor) / $1 / \$core |
-		. > 0.5" "$json")" = true ]
+		. > 0.9" "$json")" = true ]
 }
 at_best sees_delay 100
 at_best sees_delay 1000

@@ -45,4 +45,5 @@ def main():
         print(f"{variant:{width}}  {spread}  {cost}  {ratio}")
 
 
-main()
+if __name__ == "__main__":
+    main()
