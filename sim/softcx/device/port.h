@@ -213,6 +213,7 @@ struct softcx_port {
 	uint64_t stalled; /* cycles left out */
 	uint64_t now;     /* device time */
 	uint64_t run, idle;
+	uint64_t turns;
 	uint64_t idle_since;
 	uint64_t gap;    /* more between two turns is a stall */
 	uint64_t asleep; /* cycles since the last turn in which the thread did not want to run */

@@ -40,9 +40,13 @@ cx_rx_fetch(struct softcx_port *port, struct cx_wq *wq)
 		n = avail;
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t index = wq->fetched + i;
+		uint8_t *to = wq->raw + index % CX_FETCH * stride;
+		const uint8_t *from = wq->buf + (index & (wq->count - 1)) * stride;
 
-		memcpy(wq->raw + index % CX_FETCH * stride,
-			wq->buf + (index & (wq->count - 1)) * stride, stride);
+		if (likely(stride == sizeof(struct mlx5_wqe_data_seg)))
+			memcpy(to, from, sizeof(struct mlx5_wqe_data_seg));
+		else
+			memcpy(to, from, stride);
 	}
 	/* the ring's lines that come next are still in software's cache */
 	avail -= n;

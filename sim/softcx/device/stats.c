@@ -83,6 +83,25 @@ idle_share(const struct softcx_port_counters *c)
 	return c->run_ns != 0 ? (double)c->idle_ns / (double)c->run_ns : 1;
 }
 
+/* Of device time that was work, for each packet in either direction. */
+static double
+cycles_per_packet(const struct softcx_port *port)
+{
+	const struct softcx_port_counters *c = &port->counters;
+	const uint64_t packets = c->rx_packets + c->tx_packets;
+
+	return packets != 0 ? (double)(port->run - port->idle) / (double)packets : 0;
+}
+
+/* Device time in which the generator was at its full rate. */
+static uint64_t
+offer_ns(const struct softcx_port *port)
+{
+	const struct cx_gen *gen = port->gen;
+
+	return gen != NULL ? cx_cycles_to_ns(gen->up + gen->last - gen->since, port->card->hz) : 0;
+}
+
 static uint64_t
 behind_ns(const struct softcx_port *port)
 {
@@ -95,7 +114,8 @@ cx_stats_summary(const struct softcx_card *card, FILE *f)
 	for (unsigned int i = 0; i < card->config.ports; i++) {
 		const struct softcx_port_counters c = counters_of(card->port[i]);
 		const double run = (double)c.run_ns / (double)CX_NS_PER_S;
-		const double mega = run > 0 ? 1e-6 / run : 0;
+		const double offer = (double)offer_ns(card->port[i]) / (double)CX_NS_PER_S;
+		const double mega = offer > 0 ? 1e-6 / offer : run > 0 ? 1e-6 / run : 0;
 		const uint64_t other = c.rx_errors + c.no_flow + c.flow_drops + c.queue_not_ready;
 
 		fprintf(f,
@@ -117,9 +137,11 @@ cx_stats_summary(const struct softcx_card *card, FILE *f)
 				c.checker.lost, c.checker.reordered, c.checker.duplicated,
 				c.checker.corrupted, c.checker.foreign);
 		fprintf(f,
-			"softcx: port %u: device ran %.3f s, idle %.1f%% of it, stalled %.3f s, "
-			"behind at most %.1f us\n",
-			i, run, 100 * idle_share(&c), (double)c.stall_ns / (double)CX_NS_PER_S,
+			"softcx: port %u: offered for %.3f s; device ran %.3f s, idle %.1f%% of "
+			"it, "
+			"%.0f cycles per packet each way, stalled %.3f s, behind at most %.1f us\n",
+			i, offer, run, 100 * idle_share(&c), cycles_per_packet(card->port[i]),
+			(double)c.stall_ns / (double)CX_NS_PER_S,
 			(double)behind_ns(card->port[i]) / 1000);
 	}
 	if (card->leaks > 0)
@@ -136,6 +158,8 @@ write_port(FILE *f, const struct softcx_port *port)
 		fprintf(f, "      \"%s\": %" PRIu64 ",\n", fields[i].name,
 			value(&c, fields[i].offset));
 	fprintf(f, "      \"idle_share\": %.6f,\n", idle_share(&c));
+	fprintf(f, "      \"cycles_per_packet\": %.1f,\n", cycles_per_packet(port));
+	fprintf(f, "      \"offer_ns\": %" PRIu64 ",\n", offer_ns(port));
 	fprintf(f, "      \"behind_ns\": %" PRIu64, behind_ns(port));
 	if (port->check != NULL) {
 		fprintf(f, ",\n      \"checker\": {\n");

@@ -7,7 +7,8 @@
 #include "watch.h"
 #include "wire.h"
 
-#define BURST 64
+#define BURST     64
+#define DROP_COST 8 /* of a burst at no rate: dropping shall not keep the device from its work */
 
 #define UDP_AT   (CX_ETH_LEN + CX_IPV4_LEN)
 #define STAMP_AT (UDP_AT + CX_UDP_LEN)
@@ -314,27 +315,52 @@ change_state(struct softcx_port *port, struct cx_gen *gen)
 	} else if (all_taken(port) && (port->watch == NULL || cx_watch_is_ready(port->watch))) {
 		gen->state = CX_GEN_UP;
 	}
+	if (gen->state == CX_GEN_UP) {
+		gen->up += gen->last - gen->since;
+		gen->since = gen->last = port->now;
+	}
 	gen->due = (struct cx_pace){.cycles = port->now};
+	return n;
+}
+
+/* No rate: as much as the loop takes, but nothing while time stands still. */
+static unsigned int
+offer_unpaced(struct softcx_port *port, struct cx_gen *gen)
+{
+	unsigned int n = 0;
+
+	for (int budget = BURST; budget > 0 && gen->left > 0 && !port->stalls; n++) {
+		const uint64_t delivered = port->counters.rx_packets;
+
+		offer_next(port, gen, port->now);
+		budget -= port->counters.rx_packets != delivered ? 1 : DROP_COST;
+	}
+	return n;
+}
+
+static unsigned int
+offer_paced(struct softcx_port *port, struct cx_gen *gen)
+{
+	unsigned int n = 0;
+
+	for (; n < BURST && gen->left > 0 && (int64_t)(port->now - gen->due.cycles) >= 0; n++)
+		offer_next(port, gen, gen->due.cycles);
+	if (n > 0 && gen->left > 0 && (int64_t)(port->now - gen->due.cycles) > 0 &&
+		port->now - gen->due.cycles > gen->most_late)
+		gen->most_late = port->now - gen->due.cycles;
 	return n;
 }
 
 unsigned int
 cx_gen_turn(struct softcx_port *port, struct cx_gen *gen)
 {
-	unsigned int n = 0;
+	unsigned int n;
 
 	if (unlikely(gen->state != CX_GEN_UP || port->flow_list == NULL || port->n_ready == 0))
 		return change_state(port, gen);
-	if (!gen->paced) {
-		for (; n < BURST && gen->left > 0; n++)
-			offer_next(port, gen, port->now);
-		return n;
-	}
-	for (; n < BURST && gen->left > 0 && (int64_t)(port->now - gen->due.cycles) >= 0; n++)
-		offer_next(port, gen, gen->due.cycles);
-	if (n > 0 && gen->left > 0 && (int64_t)(port->now - gen->due.cycles) > 0 &&
-		port->now - gen->due.cycles > gen->most_late)
-		gen->most_late = port->now - gen->due.cycles;
+	n = gen->paced ? offer_paced(port, gen) : offer_unpaced(port, gen);
+	if (n > 0)
+		gen->last = port->now;
 	return n;
 }
 

@@ -38,7 +38,8 @@ struct cx_gen {
 	bool paced, probe;
 	uint64_t left; /* frames; UINT64_MAX: no end */
 	struct cx_pace due;
-	uint64_t most_late; /* cycles that the loop was behind */
+	uint64_t most_late;       /* cycles that the loop was behind */
+	uint64_t up, since, last; /* device time at full rate: before, from, to */
 	unsigned int probes;
 	const uint8_t *pattern; /* shared by all */
 	const uint32_t *sums;   /* pattern's running sums of 16-bit words */

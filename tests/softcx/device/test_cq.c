@@ -37,7 +37,8 @@ overrun(void **state)
 	assert_int_equal(c.cq_overruns, 1);
 	assert_int_equal(c.rx_packets, 8);
 	assert_int_equal(c.rx_errors, 1);
-	assert_int_equal(c.queue_not_ready, 11);
+	assert_int_equal(
+		c.queue_not_ready, c.offered - 9); /* until the generator saw that it is alone */
 	/* acknowledging does not bring it back */
 	rig_cq_ack(&rx.cq);
 	rig_rq_ready(&rig, &rx.rq);
