@@ -104,28 +104,6 @@ fopen64(const char *path, const char *mode)
 	return libc_calls()->fopen64(path, mode);
 }
 
-PUBLIC int
-stat(const char *path, struct stat *st)
-{
-	int index = node_index(path);
-
-	if (index < 0)
-		return libc_calls()->stat(path, st);
-	NODE_STAT(st, index);
-	return 0;
-}
-
-PUBLIC int
-stat64(const char *path, struct stat64 *st)
-{
-	int index = node_index(path);
-
-	if (index < 0)
-		return libc_calls()->stat64(path, st);
-	NODE_STAT(st, index);
-	return 0;
-}
-
 /* The port whose open node a descriptor is, or -1. */
 static int
 descriptor_port(int fd)
@@ -140,27 +118,39 @@ descriptor_port(int fd)
 	return index;
 }
 
-PUBLIC int
-fstat(int fd, struct stat *st)
-{
-	int index = descriptor_port(fd);
+/*
+ * By the name of today, and by that before glibc 2.33, which old programs call, and a sanitizer
+ * does for new ones. Neither goes through the other's symbol, which may be the sanitizer's.
+ */
+#define DEFINE_STAT(name, old_name, old_symbol, type, argument, index, real)                       \
+	static int of_##name(argument, struct type *st)                                            \
+	{                                                                                          \
+		int port = index;                                                                  \
+                                                                                                   \
+		if (port < 0)                                                                      \
+			return real;                                                               \
+		NODE_STAT(st, port);                                                               \
+		return 0;                                                                          \
+	}                                                                                          \
+	PUBLIC int name(argument, struct type *st)                                                 \
+	{                                                                                          \
+		return of_##name(of, st);                                                          \
+	}                                                                                          \
+	PUBLIC int old_name(int version, argument, struct type *st) __asm__(old_symbol);           \
+	PUBLIC int old_name(int version, argument, struct type *st)                                \
+	{                                                                                          \
+		(void)version; /* there is one */                                                  \
+		return of_##name(of, st);                                                          \
+	}
 
-	if (index < 0)
-		return libc_calls()->fstat(fd, st);
-	NODE_STAT(st, index);
-	return 0;
-}
-
-PUBLIC int
-fstat64(int fd, struct stat64 *st)
-{
-	int index = descriptor_port(fd);
-
-	if (index < 0)
-		return libc_calls()->fstat64(fd, st);
-	NODE_STAT(st, index);
-	return 0;
-}
+DEFINE_STAT(
+	stat, old_stat, "__xstat", stat, const char *of, node_index(of), libc_calls()->stat(of, st))
+DEFINE_STAT(stat64, old_stat64, "__xstat64", stat64, const char *of, node_index(of),
+	libc_calls()->stat64(of, st))
+DEFINE_STAT(fstat, old_fstat, "__fxstat", stat, int of, descriptor_port(of),
+	libc_calls()->fstat(of, st))
+DEFINE_STAT(fstat64, old_fstat64, "__fxstat64", stat64, int of, descriptor_port(of),
+	libc_calls()->fstat64(of, st))
 
 PUBLIC ssize_t
 read(int fd, void *buffer, size_t length)

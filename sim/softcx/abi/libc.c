@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include "libc.h"
 
 static struct libc_calls calls;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool found;
 
 static void
 find(const char *name, void *call)
@@ -52,7 +53,14 @@ find_all(void)
 const struct libc_calls *
 libc_calls(void)
 {
-	pthread_once(&once, find_all);
+	/*
+	 * The first call comes before there are threads, and in a sanitizer's start before even
+	 * pthread_once() works. Two at once would find the same.
+	 */
+	if (!atomic_load_explicit(&found, memory_order_acquire)) {
+		find_all();
+		atomic_store_explicit(&found, true, memory_order_release);
+	}
 	return &calls;
 }
 
