@@ -82,7 +82,6 @@ create_cq(struct uverbs_context *context, const struct command *command,
 	attr = (struct softcx_cq_attr){
 		.buf = (void *)(uintptr_t)driver.buf_addr,
 		.dbrec = (void *)(uintptr_t)driver.db_addr,
-		.uar = uar_page(&context->uar, 0),
 		.cqe_count = power_of_two_above(request->cqe),
 		.cqe_size = CQE_SIZE,
 		.flags = request->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN
@@ -94,6 +93,11 @@ create_cq(struct uverbs_context *context, const struct command *command,
 	if (error < 0)
 		return error;
 	if (request->comp_channel >= 0) {
+		/*
+		 * libmlx5's first arming may be all zeros. The doorbell register tells it from
+		 * none, but is one of many CQs; so the record starts as what no arming is.
+		 */
+		attr.dbrec[1] = UINT32_MAX;
 		channel = event_queue_get(
 			context, request->comp_channel, sizeof(struct ib_uverbs_comp_event_desc));
 		if (channel == NULL)

@@ -30,6 +30,7 @@ softcx_cq_create(struct softcx_port *port, const struct softcx_cq_attr *attr, ui
 	cq->dbrec = attr->dbrec;
 	cq->count = attr->cqe_count;
 	cq->log = (uint32_t)__builtin_ctz(attr->cqe_count);
+	cq->arm_fired = cx_load_be32(&cq->dbrec[1]); /* what it was before is no arming */
 	cq->ignore_overrun = (attr->flags & SOFTCX_CQ_IGNORE_OVERRUN) != 0;
 	cq->completion = attr->completion;
 	cq->cookie = attr->cookie;
