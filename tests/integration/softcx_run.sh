@@ -62,7 +62,7 @@ status 77 sh -c 'exit 77'
 status 127 "$tmp/nothing"
 status 126 "$tmp"
 # shellcheck disable=SC2016 # for the inner shell
-status 139 sh -c 'kill -SEGV $$'
+status 137 sh -c 'kill -KILL $$'
 softcx --help | grep -q -e --ports || fail '--help'
 
 # A signal to softcx-run is the command's, which may do as it likes.
@@ -123,7 +123,7 @@ fi
 if [ "$(id -u)" -eq 0 ]; then
 	cat >"$tmp/real" <<-END
 		mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/mlx5_7
-		LD_PRELOAD=${PAGELANE_PRELOAD-} exec "$softcx_run" -- true
+		LD_PRELOAD="${PAGELANE_PRELOAD-}" exec "$softcx_run" -- true
 	END
 	got=0
 	unshare --mount "$BASH" "$tmp/real" >"$tmp/out" 2>&1 || got=$?
