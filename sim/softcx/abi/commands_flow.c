@@ -35,89 +35,88 @@ copy_filter(const struct ib_uverbs_flow_spec_hdr *spec, void *value, void *mask,
 	return 0;
 }
 
-static int
-add_eth(const struct ib_uverbs_flow_spec_hdr *spec, struct softcx_flow_attr *attr)
-{
-	struct ib_uverbs_flow_eth_filter value, mask;
-	int error = copy_filter(spec, &value, &mask, sizeof(value));
+/* Each of these fills the value of a match, or its mask, from that half of a filter. */
 
-	if (error < 0)
-		return error;
-	memcpy(attr->value.dst_mac, value.dst_mac, sizeof(value.dst_mac));
-	memcpy(attr->mask.dst_mac, mask.dst_mac, sizeof(mask.dst_mac));
-	memcpy(attr->value.src_mac, value.src_mac, sizeof(value.src_mac));
-	memcpy(attr->mask.src_mac, mask.src_mac, sizeof(mask.src_mac));
-	attr->value.ether_type = value.ether_type;
-	attr->mask.ether_type = mask.ether_type;
-	attr->value.vlan_tci = value.vlan_tag;
-	attr->mask.vlan_tci = mask.vlan_tag;
-	return 0;
+static void
+fill_eth(struct softcx_match *match, const struct ib_uverbs_flow_eth_filter *filter)
+{
+	memcpy(match->dst_mac, filter->dst_mac, sizeof(match->dst_mac));
+	memcpy(match->src_mac, filter->src_mac, sizeof(match->src_mac));
+	match->ether_type = filter->ether_type;
+	match->vlan_tci = filter->vlan_tag;
+}
+
+static void
+fill_ipv4(struct softcx_match *match, const struct ib_uverbs_flow_ipv4_filter *filter)
+{
+	match->src_ipv4 = filter->src_ip;
+	match->dst_ipv4 = filter->dst_ip;
+	match->proto = filter->proto;
+	match->tos = filter->tos;
+	match->ttl = filter->ttl;
+}
+
+static void
+fill_ipv6(struct softcx_match *match, const struct ib_uverbs_flow_ipv6_filter *filter)
+{
+	memcpy(match->src_ipv6, filter->src_ip, sizeof(match->src_ipv6));
+	memcpy(match->dst_ipv6, filter->dst_ip, sizeof(match->dst_ipv6));
+	match->flow_label = filter->flow_label;
+	match->proto = filter->next_hdr;
+	match->tos = filter->traffic_class;
+	match->ttl = filter->hop_limit;
+}
+
+static void
+fill_ports(struct softcx_match *match, const struct ib_uverbs_flow_tcp_udp_filter *filter)
+{
+	match->src_port = filter->src_port;
+	match->dst_port = filter->dst_port;
 }
 
 static int
-add_ipv4(const struct ib_uverbs_flow_spec_hdr *spec, struct softcx_flow_attr *attr)
+add_headers(const struct ib_uverbs_flow_spec_hdr *spec, struct softcx_flow_attr *attr)
 {
-	struct ib_uverbs_flow_ipv4_filter value, mask;
-	int error = copy_filter(spec, &value, &mask, sizeof(value));
+	union {
+		struct ib_uverbs_flow_eth_filter eth;
+		struct ib_uverbs_flow_ipv4_filter ipv4;
+		struct ib_uverbs_flow_ipv6_filter ipv6;
+		struct ib_uverbs_flow_tcp_udp_filter ports;
+	} value, mask;
+	size_t size = spec->type == IBV_FLOW_SPEC_ETH    ? sizeof(value.eth)
+		      : spec->type == IBV_FLOW_SPEC_IPV4 ? sizeof(value.ipv4)
+		      : spec->type == IBV_FLOW_SPEC_IPV6 ? sizeof(value.ipv6)
+							 : sizeof(value.ports);
+	int error = copy_filter(spec, &value, &mask, size);
 
 	if (error < 0)
 		return error;
-	if (mask.flags != 0)
-		return -EOPNOTSUPP;
-	attr->headers |= SOFTCX_MATCH_IPV4;
-	attr->value.src_ipv4 = value.src_ip;
-	attr->mask.src_ipv4 = mask.src_ip;
-	attr->value.dst_ipv4 = value.dst_ip;
-	attr->mask.dst_ipv4 = mask.dst_ip;
-	attr->value.proto = value.proto;
-	attr->mask.proto = mask.proto;
-	attr->value.tos = value.tos;
-	attr->mask.tos = mask.tos;
-	attr->value.ttl = value.ttl;
-	attr->mask.ttl = mask.ttl;
-	return 0;
-}
-
-static int
-add_ipv6(const struct ib_uverbs_flow_spec_hdr *spec, struct softcx_flow_attr *attr)
-{
-	struct ib_uverbs_flow_ipv6_filter value, mask;
-	int error = copy_filter(spec, &value, &mask, sizeof(value));
-
-	if (error < 0)
-		return error;
-	if (be32toh(value.flow_label) >> 20 || be32toh(mask.flow_label) >> 20)
-		return -EINVAL;
-	attr->headers |= SOFTCX_MATCH_IPV6;
-	memcpy(attr->value.src_ipv6, value.src_ip, sizeof(value.src_ip));
-	memcpy(attr->mask.src_ipv6, mask.src_ip, sizeof(mask.src_ip));
-	memcpy(attr->value.dst_ipv6, value.dst_ip, sizeof(value.dst_ip));
-	memcpy(attr->mask.dst_ipv6, mask.dst_ip, sizeof(mask.dst_ip));
-	attr->value.flow_label = value.flow_label;
-	attr->mask.flow_label = mask.flow_label;
-	attr->value.proto = value.next_hdr;
-	attr->mask.proto = mask.next_hdr;
-	attr->value.tos = value.traffic_class;
-	attr->mask.tos = mask.traffic_class;
-	attr->value.ttl = value.hop_limit;
-	attr->mask.ttl = mask.hop_limit;
-	return 0;
-}
-
-static int
-add_ports(const struct ib_uverbs_flow_spec_hdr *spec, struct softcx_flow_attr *attr)
-{
-	struct ib_uverbs_flow_tcp_udp_filter value, mask;
-	int error = copy_filter(spec, &value, &mask, sizeof(value));
-
-	if (error < 0)
-		return error;
-	attr->headers |= spec->type == IBV_FLOW_SPEC_TCP ? SOFTCX_MATCH_TCP : SOFTCX_MATCH_UDP;
-	attr->value.src_port = value.src_port;
-	attr->mask.src_port = mask.src_port;
-	attr->value.dst_port = value.dst_port;
-	attr->mask.dst_port = mask.dst_port;
-	return 0;
+	switch (spec->type) {
+	case IBV_FLOW_SPEC_ETH:
+		fill_eth(&attr->value, &value.eth);
+		fill_eth(&attr->mask, &mask.eth);
+		return 0;
+	case IBV_FLOW_SPEC_IPV4:
+		if (mask.ipv4.flags != 0)
+			return -EOPNOTSUPP;
+		attr->headers |= SOFTCX_MATCH_IPV4;
+		fill_ipv4(&attr->value, &value.ipv4);
+		fill_ipv4(&attr->mask, &mask.ipv4);
+		return 0;
+	case IBV_FLOW_SPEC_IPV6:
+		if (be32toh(value.ipv6.flow_label) >> 20 || be32toh(mask.ipv6.flow_label) >> 20)
+			return -EINVAL;
+		attr->headers |= SOFTCX_MATCH_IPV6;
+		fill_ipv6(&attr->value, &value.ipv6);
+		fill_ipv6(&attr->mask, &mask.ipv6);
+		return 0;
+	default:
+		attr->headers |=
+			spec->type == IBV_FLOW_SPEC_TCP ? SOFTCX_MATCH_TCP : SOFTCX_MATCH_UDP;
+		fill_ports(&attr->value, &value.ports);
+		fill_ports(&attr->mask, &mask.ports);
+		return 0;
+	}
 }
 
 static int
@@ -129,14 +128,11 @@ add_spec(const struct ib_uverbs_flow_spec_hdr *spec, struct softcx_flow_attr *at
 		return -EINVAL;
 	switch (spec->type) {
 	case IBV_FLOW_SPEC_ETH:
-		return add_eth(spec, attr);
 	case IBV_FLOW_SPEC_IPV4:
-		return add_ipv4(spec, attr);
 	case IBV_FLOW_SPEC_IPV6:
-		return add_ipv6(spec, attr);
 	case IBV_FLOW_SPEC_TCP:
 	case IBV_FLOW_SPEC_UDP:
-		return add_ports(spec, attr);
+		return add_headers(spec, attr);
 	case IBV_FLOW_SPEC_ACTION_TAG:
 		if (spec->size != sizeof(*tag) || tag->tag_id > TAG_MAX)
 			return -EINVAL;
