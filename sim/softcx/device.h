@@ -267,11 +267,12 @@ struct softcx_match {
 	uint16_t vlan_tci; /* a mask that is not zero asks for a tag */
 	uint32_t src_ipv4, dst_ipv4;
 	uint8_t src_ipv6[16], dst_ipv6[16];
+	uint32_t flow_label;
+	uint16_t src_port, dst_port;
 	uint8_t proto; /* IPv4 protocol or IPv6 next header */
 	uint8_t tos;   /* or traffic class */
 	uint8_t ttl;   /* or hop limit */
-	uint32_t flow_label;
-	uint16_t src_port, dst_port;
+	uint8_t zero;  /* no hole: rules are compared as bytes */
 };
 
 struct softcx_flow_attr {

@@ -13,6 +13,7 @@
 #include "tx.h"
 
 /* The C library's, whoever interposes the name without underscores. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
 int __sigaction(int signum, const struct sigaction *act, struct sigaction *old);
 
 static const int signals[] = {SIGSEGV, SIGBUS};
