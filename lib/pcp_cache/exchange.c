@@ -215,6 +215,8 @@ pcp_flush(struct pcp *pcp)
 {
 	uint64_t moved = 0;
 
+	if (unlikely(pcp->cache->depot->tag != 0))
+		pcp_check_lists(pcp);
 	for (unsigned int order = 0; order <= pcp->cache->depot->config.max_order; order++)
 		moved += pcp_flush_list(pcp, order);
 	return moved;
