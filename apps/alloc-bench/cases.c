@@ -15,8 +15,10 @@ bench_wants(const struct bench *bench, const struct subject *subject)
 
 	if ((subject->tests & bench->test->bit) == 0)
 		return false;
-	if (strcmp(subject->name, "pagepool") == 0 && options->pcp != NULL &&
-		!options_has_word(options->pcp, pcp_mode_name(subject->mode)))
+	if (strcmp(subject->name, "pagepool") == 0 &&
+		((options->pcp != NULL &&
+			 !options_has_word(options->pcp, pcp_mode_name(subject->mode))) ||
+			!options_has_word(options->checks, pcp_checks_name(subject->checks))))
 		return false;
 	if (options->subjects == NULL)
 		return !subject->on_demand;

@@ -55,6 +55,9 @@ static const struct {
 			   .value = &parsed.subjects}},
 	{MEASURED, {"pcp", "LIST", "modes of pagepool's caches (all)", CLI_TEXT,
 			   .value = &parsed.pcp}},
+	{MEASURED & ~(1u << COMMAND_TOUCH),
+		{"checks", "LIST", "of pagepool: off, deferred, full (off)", CLI_TEXT,
+			.value = &parsed.checks}},
 	{MEASURED, {"rounds", "N", "samples per row (31)", CLI_NUMBER, 1, SAMPLES_MAX,
 			   .value = &parsed.rounds}},
 	{MEASURED, {"sample-us", "N", "microseconds per sample, at least (by the test)", CLI_NUMBER,
@@ -156,6 +159,14 @@ is_mode(const char *word)
 	return pcp_mode_parse(word, &mode) == 0;
 }
 
+static bool
+is_checks(const char *word)
+{
+	enum pcp_checks checks;
+
+	return pcp_checks_parse(word, &checks) == 0;
+}
+
 static int
 check(const struct options *options)
 {
@@ -173,7 +184,9 @@ check(const struct options *options)
 	}
 	if (check_words("subjects", options->subjects, is_subject, "--list") < 0)
 		return -EINVAL;
-	return check_words("pcp", options->pcp, is_mode, "--help");
+	if (check_words("pcp", options->pcp, is_mode, "--help") < 0)
+		return -EINVAL;
+	return check_words("checks", options->checks, is_checks, "--help");
 }
 
 static int
@@ -195,6 +208,7 @@ options_parse(struct options *options, int argc, char **argv)
 	int files = 0;
 
 	parsed = (struct options){
+		.checks = "off",
 		.count = 10000,
 		.size = 2304,
 		.burst = 32,

@@ -48,6 +48,7 @@ struct options {
 	int cycles;           /* --unit: ns, cycles */
 	const char *subjects; /* words separated by commas; NULL: all */
 	const char *pcp;      /* modes, as above */
+	const char *checks;   /* of page caches, as above, but never NULL */
 	const char *json, *csv, *plot;
 	const char *compare[2];
 	bool list, help, version;

@@ -57,6 +57,7 @@ config(const struct bench *bench)
 	json_set_text(object, "test", bench->test->name);
 	json_set_text(object, "subjects", options->subjects);
 	json_set_text(object, "pcp", options->pcp);
+	json_set_text(object, "checks", options->checks);
 	json_set_text(object, "order", options_order_name(options->order));
 	json_set_count(object, "seed", bench->seed);
 	json_set_count(object, "rounds", options->rounds);
@@ -109,7 +110,8 @@ output_row(const struct bench *bench, const struct bench_case *one, const struct
 							    : subject_name(one->subject, name));
 	json_set_text(
 		object, "mode", one->subject->mode >= 0 ? pcp_mode_name(one->subject->mode) : NULL);
-	json_set_text(object, "checks", NULL);
+	json_set_text(object, "checks",
+		one->subject->mode >= 0 ? pcp_checks_name(one->subject->checks) : NULL);
 	json_set_text(object, "api", one->call->api);
 	json_set_text(object, "call", one->call->call);
 	json_set_text(object, "op", one->call->api != NULL ? row->op : NULL);

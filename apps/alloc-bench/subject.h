@@ -80,6 +80,7 @@ struct subject {
 	const char *name;  /* family, and what sets it apart in the family, with '/' */
 	const char *title; /* column heading */
 	int mode;          /* enum pcp_mode; -1 */
+	enum pcp_checks checks;
 	uint32_t tests;
 	uint32_t max_order;
 	uint32_t min_size, max_size; /* of kmalloc; max_size 0: any */
@@ -128,7 +129,7 @@ enum operation {
 #define FLOOR_CALLS        2
 #define EMPTY_CALLS        2
 
-/* "pagepool/bh". */
+/* "pagepool/bh", "pagepool/bh/deferred". */
 const char *subject_name(const struct subject *subject, char name[64]);
 
 /* Whether `word` is its name, or the name's part before a '/'. */

@@ -88,6 +88,7 @@ open_cache(const struct subject *subject, const struct need *need)
 {
 	const struct pcp_config config = {
 		.mode = subject->mode,
+		.checks = subject->checks,
 		.batch = CACHE_SIZE / 2,
 		.max_order = PCP_MAX_ORDER,
 	};

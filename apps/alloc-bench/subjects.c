@@ -17,12 +17,19 @@
 		.backend = &pagepool_backend, .calls = &operation_calls[id], .n_calls = 1          \
 	}
 
-#define PAGEPOOL(id, name_, calls_, n_, ...)                                                       \
+#define PAGEPOOL_CHECKED(id, name_, checks_, calls_, n_, ...)                                      \
 	{                                                                                          \
-		.name = "pagepool", .title = name_, .mode = id, .max_order = PCP_MAX_ORDER,        \
-		.tests = TEST_TIME | ALLOCATOR_TESTS, .min_size = PP_PAGE_SIZE,                    \
-		.backend = &pagepool_backend, .calls = calls_, .n_calls = n_, __VA_ARGS__          \
+		.name = "pagepool", .title = name_, .mode = id, .checks = checks_,                 \
+		.max_order = PCP_MAX_ORDER, .tests = TEST_TIME | ALLOCATOR_TESTS,                  \
+		.min_size = PP_PAGE_SIZE, .backend = &pagepool_backend, .calls = calls_,           \
+		.n_calls = n_, __VA_ARGS__                                                         \
 	}
+
+#define PAGEPOOL(id, name_, calls_, n_, ...)                                                       \
+	PAGEPOOL_CHECKED(id, name_, PCP_CHECKS_OFF, calls_, n_, __VA_ARGS__),                      \
+		PAGEPOOL_CHECKED(                                                                  \
+			id, name_ "/deferred", PCP_CHECKS_DEFERRED, calls_, n_, __VA_ARGS__),      \
+		PAGEPOOL_CHECKED(id, name_ "/full", PCP_CHECKS_FULL, calls_, n_, __VA_ARGS__)
 
 /* Pages as a user touches them, with and without their addresses staggered. */
 #define PAGEPOOL_TOUCH(name_, coloured_)                                                           \
@@ -154,9 +161,11 @@ const char *
 subject_name(const struct subject *subject, char name[64])
 {
 	const bool has_mode = strcmp(subject->name, "pagepool") == 0;
+	const bool has_checks = subject->checks != PCP_CHECKS_OFF;
 
-	snprintf(name, 64, "%s%s%s", subject->name, has_mode ? "/" : "",
-		has_mode ? pcp_mode_name(subject->mode) : "");
+	snprintf(name, 64, "%s%s%s%s%s", subject->name, has_mode ? "/" : "",
+		has_mode ? pcp_mode_name(subject->mode) : "", has_checks ? "/" : "",
+		has_checks ? pcp_checks_name(subject->checks) : "");
 	return name;
 }
 

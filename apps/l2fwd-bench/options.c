@@ -16,6 +16,9 @@ static const char *const pool_words[] = {
 /* In the order of enum pcp_mode; "none" would corrupt the pool and is not offered. */
 static const char *const pcp_words[] = {"bh", "spin", "bypass", "irq", "preempt", NULL};
 
+/* In the order of enum pcp_checks. */
+static const char *const checks_words[] = {"off", "deferred", "full", NULL};
+
 static struct options parsed;
 static const char *ports_text;
 
@@ -28,6 +31,8 @@ static const struct cli_option table[] = {
 		.words = pool_words, .value = &parsed.pool},
 	{"pcp", "MODE", "page caches: bh, spin, bypass, irq or preempt (bh)", CLI_WORD,
 		.words = pcp_words, .value = &parsed.pcp},
+	{"checks", "LEVEL", "of page caches: off, deferred or full (off)", CLI_WORD,
+		.words = checks_words, .value = &parsed.checks},
 	{"batch", "N", "pages per magazine (by the pool's size)", CLI_NUMBER, 1, PCP_BATCH_MAX,
 		.value = &parsed.batch},
 	{"high", "N", "pages that the depot keeps (all)", CLI_NUMBER, 1, UINT32_MAX,
@@ -73,12 +78,14 @@ static int
 check(const struct options *options)
 {
 	if (!pool_kind_is_paged(options->pool) &&
-		(options->pcp >= 0 || options->batch != 0 || options->high != 0)) {
+		(options->pcp >= 0 || options->checks >= 0 || options->batch != 0 ||
+			options->high != 0)) {
 		cli_error("--%s has no meaning with --pool %s; leave it out, or use pages or "
 			  "pagepool",
-			options->pcp >= 0     ? "pcp"
-			: options->batch != 0 ? "batch"
-					      : "high",
+			options->pcp >= 0      ? "pcp"
+			: options->checks >= 0 ? "checks"
+			: options->batch != 0  ? "batch"
+					       : "high",
 			pool_kind_name(options->pool));
 		return -EINVAL;
 	}
@@ -95,6 +102,7 @@ options_parse(struct options *options, int argc, char **argv)
 {
 	parsed = (struct options){
 		.pcp = -1,
+		.checks = -1,
 		.mbcache = NOT_GIVEN,
 		.burst = 32,
 		.frame_size = FRAME_SIZE_MIN,
@@ -114,6 +122,8 @@ options_parse(struct options *options, int argc, char **argv)
 		return -EINVAL;
 	if (parsed.pcp < 0)
 		parsed.pcp = PCP_MODE_BH;
+	if (parsed.checks < 0)
+		parsed.checks = PCP_CHECKS_OFF;
 	if (parsed.mbcache == NOT_GIVEN)
 		parsed.mbcache = pool_kind_is_paged(parsed.pool) ? 0 : DEFAULT_MBCACHE;
 	*options = parsed;

@@ -44,6 +44,7 @@ struct options {
 	int mode;         /* enum forward_mode */
 	int pool;         /* enum pool_kind */
 	int pcp;          /* enum pcp_mode */
+	int checks;       /* enum pcp_checks */
 	uint32_t batch;   /* 0: the cache's own choice */
 	uint32_t high;    /* 0: as above */
 	uint32_t mbcache; /* of the mempool library */
@@ -67,7 +68,7 @@ void options_print_help(FILE *f);
 const char *forward_mode_name(int mode);
 const char *pool_kind_name(int kind);
 
-/* Whether the pool's caches are ours, so that --pcp, --batch and --high mean something. */
+/* Whether the pool's caches are ours, so that --pcp, --checks, --batch and --high mean something. */
 static inline bool
 pool_kind_is_paged(int kind)
 {

@@ -46,7 +46,7 @@ stream_config(const struct stream *stream)
 	return object;
 }
 
-/* pcp, batch and high are null where the pool has no page caches. */
+/* pcp, checks, batch and high are null where the pool has no page caches. */
 static void
 set_pool_config(json_t *object, const struct pool *pool)
 {
@@ -60,6 +60,8 @@ set_pool_config(json_t *object, const struct pool *pool)
 	json_set_count(object, "pool_node", pool->mp->socket_id);
 	json_set_count(object, "mbcache", pool->mp->cache_size);
 	json_set(object, "pcp", cached ? json_string(pcp_mode_name(pool->pcp.mode)) : json_null());
+	json_set(object, "checks",
+		cached ? json_string(pcp_checks_name(pool->pcp.checks)) : json_null());
 	json_set(object, "batch", cached ? json_integer(pool->pcp.batch) : json_null());
 	json_set(object, "high", cached ? json_integer(pool->pcp.high) : json_null());
 }
@@ -165,6 +167,7 @@ pool_counters(const struct pool *pool)
 	json_set_count(object, "zone_frees", stats->zone_frees);
 	json_set_count(object, "depot_allocs", stats->depot_allocs);
 	json_set_count(object, "depot_frees", stats->depot_frees);
+	json_set_count(object, "bad_pages", stats->bad_pages);
 	return object;
 }
 

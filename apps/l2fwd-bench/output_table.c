@@ -119,12 +119,12 @@ print_pool(const struct pool *pool)
 		pool->mp->size, pool->missing, pool->kept);
 	if (pool->cache == NULL)
 		return;
-	printf("page caches %s, batch %u: allocs %" PRIu64 ", frees %" PRIu64 ", failed %" PRIu64
-	       ", exchanges %" PRIu64 ", refills %" PRIu64 ", drains %" PRIu64 ", reclaims %" PRIu64
-	       ", zone_allocs %" PRIu64 "\n",
-		pcp_mode_name(pool->pcp.mode), pool->pcp.batch, stats->allocs, stats->frees,
-		stats->failed, stats->exchanges, stats->refills, stats->drains, stats->reclaims,
-		stats->zone_allocs);
+	printf("page caches %s, checks %s, batch %u: allocs %" PRIu64 ", frees %" PRIu64
+	       ", failed %" PRIu64 ", exchanges %" PRIu64 ", refills %" PRIu64 ", drains %" PRIu64
+	       ", reclaims %" PRIu64 ", zone_allocs %" PRIu64 ", bad_pages %" PRIu64 "\n",
+		pcp_mode_name(pool->pcp.mode), pcp_checks_name(pool->pcp.checks), pool->pcp.batch,
+		stats->allocs, stats->frees, stats->failed, stats->exchanges, stats->refills,
+		stats->drains, stats->reclaims, stats->zone_allocs, stats->bad_pages);
 }
 
 void

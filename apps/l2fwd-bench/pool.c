@@ -189,6 +189,7 @@ pool_create(struct pool *pool, const struct options *options, const struct ports
 	pool->kind = options->pool;
 	pool->pcp = (struct pcp_config){
 		.mode = options->pcp,
+		.checks = options->checks,
 		.batch = options->batch,
 		.high = options->high,
 	};
@@ -226,10 +227,12 @@ pool_settle(struct pool *pool, const struct ports *ports)
 
 	for (i = 0; i < ports->n; i++)
 		kept += ports->queues * ports->port[i].driver->lost_at_close;
-	pool->kept = RTE_MIN(away, kept);
-	pool->missing = away - pool->kept;
 	if (pool->cache != NULL)
 		pcp_cache_get_stats(pool->cache, &pool->stats);
+	const uint32_t in_use = away - (uint32_t)pool->stats.bad_pages;
+
+	pool->kept = RTE_MIN(in_use, kept);
+	pool->missing = in_use - pool->kept;
 }
 
 void

@@ -203,6 +203,14 @@ pp_mempool_cache(const struct rte_mempool *mp)
 	return pool != NULL ? pool->cache : NULL;
 }
 
+unsigned int
+pp_mempool_bad_count(const struct rte_mempool *mp)
+{
+	const struct pp_mempool *pool = pool_of(mp);
+
+	return pool != NULL ? (unsigned int)pp_zone_bad_pages(pool->zone) : 0;
+}
+
 void
 pp_mempool_dump(const struct rte_mempool *mp, FILE *f)
 {

@@ -85,6 +85,11 @@ pp_pktmbuf_pool_create(const char *name, unsigned int n, uint16_t priv_size,
 		rte_errno = ENOTSUP;
 		return NULL;
 	}
+	/* The mbuf keeps what it was initialised with while it is free; its data need not. */
+	if (config.pcp.checks == PCP_CHECKS_FULL && config.pcp.poison_len == 0) {
+		pool_config.pcp.poison_offset = (uint32_t)sizeof(struct rte_mbuf) + priv_size;
+		pool_config.pcp.poison_len = data_room_size;
+	}
 	if (config.page_size == 0)
 		config.page_size = default_page_size(&config);
 	struct rte_mempool *mp = rte_mempool_create_empty(name, n,
@@ -111,8 +116,10 @@ pp_pktmbuf_pool_create(const char *name, unsigned int n, uint16_t priv_size,
 int
 pp_pktmbuf_pool_free(struct rte_mempool *mp)
 {
-	const unsigned int in_use = mp != NULL ? rte_mempool_in_use_count(mp) : 0;
+	unsigned int in_use = mp != NULL ? rte_mempool_in_use_count(mp) : 0;
 
+	if (in_use > 0)
+		in_use -= (unsigned int)pp_mempool_bad_count(mp);
 	if (in_use > 0) {
 		MEMPOOL_LOG(ERR, "%s: not freed, %u mbufs are in use", mp->name, in_use);
 		return -EBUSY;

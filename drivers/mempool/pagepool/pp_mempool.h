@@ -52,11 +52,17 @@ struct pp_pktmbuf_config {
 struct rte_mempool *pp_pktmbuf_pool_create(const char *name, unsigned int n, uint16_t priv_size,
 	uint16_t data_room_size, int socket_id, const struct pp_pktmbuf_config *config);
 
-/* -EBUSY, and nothing done, while mbufs are in use. NULL is ignored. */
+/* -EBUSY, and nothing done, while mbufs are in use, but for bad ones. NULL is ignored. */
 int pp_pktmbuf_pool_free(struct rte_mempool *mp);
 
 /* The caches below a pool with ops "pagepool"; NULL for other pools. */
 struct pcp_cache *pp_mempool_cache(const struct rte_mempool *mp);
+
+/*
+ * Objects that checks have set aside: neither in the pool nor in use, though DPDK, which knows of
+ * no third, counts them as in use. 0 for other pools.
+ */
+unsigned int pp_mempool_bad_count(const struct rte_mempool *mp);
 
 /* Pool, zone and caches, for a person to read. */
 void pp_mempool_dump(const struct rte_mempool *mp, FILE *f);
