@@ -39,6 +39,8 @@ refuses 2 '--unit s is unknown' "$bench" "${ours[@]}" pages --unit s
 refuses 2 '--subjects malloc is unknown' "$bench" "${ours[@]}" pages --subjects glibc,malloc
 refuses 2 '--subjects  is unknown' "$bench" "${ours[@]}" pages --subjects glibc,
 refuses 2 '--pcp irqs is unknown' "$bench" "${ours[@]}" pages --pcp bh,irqs
+refuses 2 '--checks some is unknown' "$bench" "${ours[@]}" pages --checks off,some
+refuses 2 "unknown option '--checks'" "$bench" "${ours[@]}" touch --checks off
 for option in rounds sample-us seed memory; do
 	refuses 2 "--$option 0 is out of range" "$bench" "${ours[@]}" pages "--$option" 0
 	refuses 2 "--$option 4x is not a number" "$bench" "${ours[@]}" pages "--$option" 4x

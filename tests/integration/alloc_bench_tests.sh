@@ -69,6 +69,13 @@ is 'orders of the caches and of the zone' '
 	([.results[] | select(.subject == "zone").order] | unique == [range(10)]) and
 	([.results[] | select(.subject == "pagepool").mode] | unique == ["bh"])'
 
+run_bench pages --orders 0,2 --batches 1,1000 --pcp bh --subjects pagepool,floor \
+	--checks off,deferred,full "${quick[@]}"
+is 'checks beside each other' '
+	([.results[] | select(.subject == "pagepool").checks] | unique == ["deferred", "full", "off"]) and
+	([.results[] | select(.subject == "floor").checks] | unique == [null])'
+says 'pages: ([0-9]+) given, \1 free at the end, lists valid'
+
 # ---- kmalloc ----
 run_bench kmalloc --count 100 "${quick[@]}"
 is 'sizes' '[.results[] | select(.subject == "glibc").size] | unique ==

@@ -18,6 +18,7 @@ refuses 2 'takes no argument' "$bench" "${null[@]}" -- --help=yes
 refuses 2 '--mode fast is unknown; give one of io' "$bench" "${null[@]}" -- --mode fast
 refuses 2 '--pool bucket is unknown' "$bench" "${null[@]}" -- --pool bucket
 refuses 2 '--pcp none is unknown' "$bench" "${null[@]}" -- --pcp none
+refuses 2 '--checks some is unknown' "$bench" "${null[@]}" -- --checks some
 refuses 2 '--json is empty' "$bench" "${null[@]}" -- --json ''
 for option in burst rxq rxd txd pool-size batch high; do
 	refuses 2 "--$option 0 is out of range" "$bench" "${null[@]}" -- "--$option" 0
@@ -37,6 +38,7 @@ refuses 2 'names 1 twice' "$bench" "${null[@]}" -- --ports 1,0,1
 for pool in ring_mp_mc stack lf_stack; do
 	refuses 2 '--pcp has no meaning with' "$bench" "${null[@]}" -- --pool "$pool" --pcp bh
 done
+refuses 2 '--checks has no meaning' "$bench" "${null[@]}" -- --pool stack --checks off
 refuses 2 '--batch has no meaning' "$bench" "${null[@]}" -- --pool stack --batch 32
 refuses 2 '--high has no meaning' "$bench" "${null[@]}" -- --pool stack --high 32
 refuses 2 '--mbcache has no meaning' "$bench" "${null[@]}" -- --pool pages --mbcache 32

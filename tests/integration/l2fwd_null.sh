@@ -40,6 +40,14 @@ for pcp in bh spin bypass irq preempt; do
 done
 is 'bypass goes to the zone' '.pool.zone_allocs > 0'
 
+for checks in off deferred full; do
+	for mode in mac txonly; do
+		run_bench "${null[@]}" -- --checks "$checks" --mode "$mode" --duration 1
+		is 'checks as asked, and nothing bad' "
+			.config.checks == \"$checks\" and .pool.bad_pages == 0 and .pool.allocs > 0"
+	done
+done
+
 # The ends of the ranges.
 for burst in 1 512; do
 	run_bench "${null[@]}" -- --burst "$burst" --duration 1
