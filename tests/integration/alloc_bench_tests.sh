@@ -28,7 +28,7 @@ subjects() {
 
 row_is_sane='.ns >= 0 and .ns_min >= 0 and .cycles >= 0 and .overhead_ns >= 0 and
 	.ns_low <= .ns and .ns <= .ns_high and (.samples | length) == 9 and
-	(.trusted == (.doubt == null)) and .checks == null'
+	(.trusted == (.doubt == null)) and (.checks == null) == (.mode == null)'
 
 # ---- time ----
 run_bench time "${quick[@]}"

@@ -275,6 +275,10 @@ everything_balances_at_rest(void **state)
 		{.mode = PCP_MODE_SPIN, .max_order = 3, .batch = 16},
 		{.mode = PCP_MODE_BYPASS, .max_order = 1, .batch = 8},
 		{.mode = PCP_MODE_BH, .batch = 3, .high = 20},
+		{.mode = PCP_MODE_BH, .max_order = 3, .batch = 16, .checks = PCP_CHECKS_DEFERRED},
+		{.mode = PCP_MODE_BH, .max_order = 2, .batch = 4, .checks = PCP_CHECKS_FULL},
+		{.mode = PCP_MODE_SPIN, .max_order = 1, .batch = 5, .checks = PCP_CHECKS_FULL},
+		{.mode = PCP_MODE_BYPASS, .batch = 8, .checks = PCP_CHECKS_FULL},
 	};
 
 	(void)state;
