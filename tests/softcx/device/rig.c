@@ -38,6 +38,22 @@ zeroed(size_t size)
 	return p;
 }
 
+uint32_t
+rig_mr_create(struct softcx_port *port, void *addr, uint64_t length, uint64_t iova)
+{
+	const struct softcx_mr_attr attr = {
+		.pd = RIG_PD,
+		.addr = addr,
+		.length = length,
+		.iova = iova,
+		.access = IBV_ACCESS_LOCAL_WRITE,
+	};
+	uint32_t lkey;
+
+	CHECK(softcx_mr_create(port, &attr, &lkey));
+	return lkey;
+}
+
 void
 rig_start(struct rig *rig)
 {
@@ -45,15 +61,8 @@ rig_start(struct rig *rig)
 	rig->port = softcx_device_port(rig->card, 0);
 	CHECK(softcx_port_set_events(rig->port, note_event, rig));
 	rig->memory = zeroed(RIG_BUFS * RIG_BUF_SIZE);
-	const struct softcx_mr_attr mr = {
-		.pd = RIG_PD,
-		.addr = rig->memory,
-		.length = RIG_BUFS * RIG_BUF_SIZE,
-		.iova = (uintptr_t)rig->memory,
-		.access = IBV_ACCESS_LOCAL_WRITE,
-	};
-
-	CHECK(softcx_mr_create(rig->port, &mr, &rig->lkey));
+	rig->lkey = rig_mr_create(
+		rig->port, rig->memory, RIG_BUFS * RIG_BUF_SIZE, (uintptr_t)rig->memory);
 }
 
 void

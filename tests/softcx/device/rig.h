@@ -40,6 +40,9 @@ void rig_init(struct rig *rig);
 void rig_start(struct rig *rig);
 void rig_end(struct rig *rig);
 
+/* A region in RIG_PD; its key. */
+uint32_t rig_mr_create(struct softcx_port *port, void *addr, uint64_t length, uint64_t iova);
+
 uint8_t *rig_buf(const struct rig *rig, unsigned int i);
 void rig_counters(const struct rig *rig, struct softcx_port_counters *counters);
 void rig_assert_conserved(const struct softcx_port_counters *counters);

@@ -285,21 +285,13 @@ protection(void **state)
 static void
 bounds_are_exact(void **state)
 {
-	uint32_t lkey;
+	const uint64_t iova = UINT64_C(0xffff000000000000);
 	struct fixture f;
 
 	(void)state;
 	start_sized(&f, 4, 1, 4);
-	const struct softcx_mr_attr attr = {
-		.pd = RIG_PD,
-		.addr = f.rig.memory,
-		.length = 4096,
-		.iova = UINT64_C(0xffff000000000000),
-		.access = IBV_ACCESS_LOCAL_WRITE,
-	};
-
-	assert_int_equal(softcx_mr_create(f.rig.port, &attr, &lkey), 0);
-	const struct ibv_sge sge = {attr.iova + 4096 - 60, 60, lkey};
+	const uint32_t lkey = rig_mr_create(f.rig.port, f.rig.memory, 4096, iova);
+	const struct ibv_sge sge = {iova + 4096 - 60, 60, lkey};
 
 	rig_rq_write(&f.rx.rq, &sge, 1);
 	rig_rq_ring(&f.rx.rq);
@@ -313,21 +305,13 @@ bounds_are_exact(void **state)
 static void
 deregistered(void **state)
 {
-	uint32_t lkey;
 	struct fixture f;
 
 	(void)state;
 	start_sized(&f, 4, 1, 4);
-	const struct softcx_mr_attr attr = {
-		.pd = RIG_PD,
-		.addr = f.rig.memory,
-		.length = 4096,
-		.iova = (uintptr_t)f.rig.memory,
-		.access = IBV_ACCESS_LOCAL_WRITE,
-	};
-
-	assert_int_equal(softcx_mr_create(f.rig.port, &attr, &lkey), 0);
-	const struct ibv_sge sge = {attr.iova, 2048, lkey};
+	const uint64_t iova = (uintptr_t)f.rig.memory;
+	const uint32_t lkey = rig_mr_create(f.rig.port, f.rig.memory, 4096, iova);
+	const struct ibv_sge sge = {iova, 2048, lkey};
 
 	rig_rq_write(&f.rx.rq, &sge, 1);
 	rig_rq_write(&f.rx.rq, &sge, 1);

@@ -64,6 +64,15 @@ send_one(struct fixture *f)
 }
 
 static void
+complete_one(struct fixture *f)
+{
+	rig_sq_write(&f->sq, MLX5_OPCODE_NOP, RIG_CE_ALWAYS, NULL, 0, NULL, 0, 0);
+	rig_sq_ring(&f->sq);
+	rig_run(&f->rig);
+	assert_non_null(rig_poll(&f->cq));
+}
+
+static void
 wait_ms(unsigned int ms)
 {
 	const struct timespec ts = {0, ms * 1000000L};
@@ -159,10 +168,7 @@ cq_index_back(void **state)
 	(void)state;
 	start(&f, true);
 	for (int i = 0; i < 9; i++) {
-		rig_sq_write(&f.sq, MLX5_OPCODE_NOP, RIG_CE_ALWAYS, NULL, 0, NULL, 0, 0);
-		rig_sq_ring(&f.sq);
-		rig_run(&f.rig);
-		assert_non_null(rig_poll(&f.cq));
+		complete_one(&f);
 		if (i == 6)
 			rig_cq_ack(&f.cq);
 	}
@@ -184,10 +190,7 @@ cqe_written(void **state)
 	(void)state;
 	start(&f, true);
 	for (int i = 0; i < 9; i++) {
-		rig_sq_write(&f.sq, MLX5_OPCODE_NOP, RIG_CE_ALWAYS, NULL, 0, NULL, 0, 0);
-		rig_sq_ring(&f.sq);
-		rig_run(&f.rig);
-		assert_non_null(rig_poll(&f.cq));
+		complete_one(&f);
 		rig_cq_ack(&f.cq);
 		if (i == 0)
 			f.cq.buf[17] ^= 1;

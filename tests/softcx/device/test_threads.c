@@ -180,6 +180,37 @@ random_delays(void **state)
 	rig_end(&rig);
 }
 
+/* Time in which the device does not run passes by a real clock, and not by a virtual one. */
+static void
+descheduled(void **state)
+{
+	const struct timespec away = {0, 20000000};
+	struct softcx_port_counters c;
+	struct rig rig;
+
+	(void)state;
+	for (enum softcx_clock clock = SOFTCX_CLOCK_REAL; clock <= SOFTCX_CLOCK_VIRTUAL; clock++) {
+		rig_init(&rig);
+		rig.config.clock = clock;
+		rig_start(&rig);
+		softcx_port_step(rig.port);
+		rig_counters(&rig, &c);
+		const uint64_t run = c.run_ns;
+
+		nanosleep(&away, NULL);
+		softcx_port_step(rig.port);
+		rig_counters(&rig, &c);
+		if (clock == SOFTCX_CLOCK_VIRTUAL) {
+			assert_true(c.stall_ns >= 20000000);
+			assert_int_equal(c.run_ns, run);
+		} else {
+			assert_int_equal(c.stall_ns, 0);
+			assert_true(c.run_ns - run >= 20000000);
+		}
+		rig_end(&rig);
+	}
+}
+
 /* ---- memory that goes ---- */
 
 static uint8_t *
@@ -194,17 +225,7 @@ map(void)
 static uint32_t
 register_page(struct rig *rig, uint8_t *page)
 {
-	const struct softcx_mr_attr attr = {
-		.pd = RIG_PD,
-		.addr = page,
-		.length = 4096,
-		.iova = (uintptr_t)page,
-		.access = IBV_ACCESS_LOCAL_WRITE,
-	};
-	uint32_t lkey;
-
-	assert_int_equal(softcx_mr_create(rig->port, &attr, &lkey), 0);
-	return lkey;
+	return rig_mr_create(rig->port, page, 4096, (uintptr_t)page);
 }
 
 static void
@@ -437,6 +458,7 @@ main(void)
 		cmocka_unit_test(reset_while_running),
 		cmocka_unit_test(queried_while_running),
 		cmocka_unit_test(random_delays),
+		cmocka_unit_test(descheduled),
 		{"rx buffer gone, told", rx_buffer_gone, NULL, NULL, &told},
 		{"rx buffer gone, untold", rx_buffer_gone, NULL, NULL, &untold},
 		{"tx buffer gone, told", tx_buffer_gone, NULL, NULL, &told},

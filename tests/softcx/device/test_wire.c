@@ -343,7 +343,6 @@ pair(void **state)
 	struct rig_rx rx;
 	struct rig_cq cq;
 	struct rig_sq sq;
-	uint32_t lkey;
 
 	(void)state;
 	rig_init(&rig);
@@ -358,13 +357,9 @@ pair(void **state)
 	struct rig other = rig;
 
 	other.port = softcx_device_port(rig.card, 1);
-	const struct softcx_mr_attr mr = {.pd = RIG_PD,
-		.addr = rig.memory,
-		.length = RIG_BUFS * RIG_BUF_SIZE,
-		.iova = (uintptr_t)rig.memory,
-		.access = IBV_ACCESS_LOCAL_WRITE};
+	const uint32_t lkey = rig_mr_create(
+		other.port, rig.memory, RIG_BUFS * RIG_BUF_SIZE, (uintptr_t)rig.memory);
 
-	assert_int_equal(softcx_mr_create(other.port, &mr, &lkey), 0);
 	other.lkey = lkey;
 	rig_rx_create(&other, &rx, 8, 1, 8);
 	rig_rq_post(&other, &rx.rq, 8);
