@@ -32,6 +32,8 @@ guard(int end, const char *folder)
 	ssize_t n;
 	char byte;
 
+	/* Neither the terminal nor who kills our process group reaches it. */
+	setsid();
 	for (i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
 		signal(deaf[i], SIG_IGN);
 	/* Nobody may wait for the end of a pipe that only we hold open. */
