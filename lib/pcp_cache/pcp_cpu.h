@@ -108,185 +108,158 @@ pcp_rseq_is_registered(void)
 		[page] "i"(offsetof(struct pcp_magazine, page))
 #define PCP_RSEQ_CLOBBERS "memory", "cc", "rax", "rcx", "rdx"
 
-/* Take n blocks, all or none. */
-static __rte_always_inline bool
-pcp_rseq_pop(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
+/* What became of one attempt. */
+enum pcp_rseq_result {
+	PCP_RSEQ_DONE,
+	PCP_RSEQ_NOT_HERE, /* claimed, or too few blocks or too little room */
+	PCP_RSEQ_ABORTED,
+};
+
+#define PCP_RSEQ_RESULT                                                                            \
+	return PCP_RSEQ_DONE;                                                                      \
+	not_here:                                                                                  \
+	return PCP_RSEQ_NOT_HERE;                                                                  \
+	aborted:                                                                                   \
+	return PCP_RSEQ_ABORTED
+
+/* From rdx the first of the n slots concerned, in ecx their number. */
+#define PCP_RSEQ_SLOTS                                                                             \
+	"movq %c[loaded](%[list]), %%rdx\n\t"                                                      \
+	"leaq %c[page](%%rdx,%%rcx,8), %%rdx\n\t"                                                  \
+	"movl %[n], %%ecx\n"
+
+static __rte_always_inline enum pcp_rseq_result
+pcp_rseq_pop_n(struct pcp *pcp, uint32_t cpu, struct pcp_list *list, void **pages, uint32_t n)
 {
-	uint32_t cpu;
-
-	for (;;) {
-		struct pcp *pcp = pcp_this_cpu(cache, &cpu);
-
-		if (unlikely(pcp == NULL))
-			return false;
-		__asm__ goto(PCP_RSEQ_BEGIN PCP_RSEQ_LIST
-			     "subl %[n], %%ecx\n\t"
-			     "jb %l[not_here]\n\t"
-			     "movq %c[loaded](%[list]), %%rdx\n\t"
-			     "leaq %c[page](%%rdx,%%rcx,8), %%rdx\n\t"
-			     "movl %[n], %%ecx\n"
-			     "5:\tmovq -8(%%rdx,%%rcx,8), %%r8\n\t"
-			     "movq %%r8, -8(%[pages],%%rcx,8)\n\t"
-			     "decl %%ecx\n\t"
-			     "jnz 5b\n\t"
-			     "addq %[taken], %%rax\n\t"
-			     "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
-			     :
-			     : PCP_RSEQ_INPUTS(cpu), PCP_RSEQ_LIST_INPUTS(pcp, &pcp->list[order]),
-			     [n] "r"(n), [pages] "r"(pages), [taken] "r"(n * (PCP_STATE_ALLOC - 1))
-			     : PCP_RSEQ_CLOBBERS, "r8"
-			     : aborted, not_here);
-		return true;
-	aborted:
-		if (!pcp_rseq_is_registered())
-			return false;
-	}
-not_here:
-	return false;
+	__asm__ goto(PCP_RSEQ_BEGIN PCP_RSEQ_LIST "subl %[n], %%ecx\n\t"
+						  "jb %l[not_here]\n\t" PCP_RSEQ_SLOTS
+						  "5:\tmovq -8(%%rdx,%%rcx,8), %%r8\n\t"
+						  "movq %%r8, -8(%[pages],%%rcx,8)\n\t"
+						  "decl %%ecx\n\t"
+						  "jnz 5b\n\t"
+						  "addq %[taken], %%rax\n\t"
+						  "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
+		     :
+		     : PCP_RSEQ_INPUTS(cpu), PCP_RSEQ_LIST_INPUTS(pcp, list), [n] "r"(n),
+		     [pages] "r"(pages), [taken] "r"(n * (PCP_STATE_ALLOC - 1))
+		     : PCP_RSEQ_CLOBBERS, "r8"
+		     : aborted, not_here);
+	PCP_RSEQ_RESULT;
 }
 
-/* Give n blocks, all or none. */
-static __rte_always_inline bool
-pcp_rseq_push(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
+static __rte_always_inline enum pcp_rseq_result
+pcp_rseq_push_n(
+	struct pcp *pcp, uint32_t cpu, struct pcp_list *list, void *const *pages, uint32_t n)
 {
-	uint32_t cpu;
-
-	for (;;) {
-		struct pcp *pcp = pcp_this_cpu(cache, &cpu);
-
-		if (unlikely(pcp == NULL))
-			return false;
-		__asm__ goto(PCP_RSEQ_BEGIN PCP_RSEQ_LIST
-			     "movl %c[capacity](%[list]), %%edx\n\t"
-			     "subl %%ecx, %%edx\n\t" /* never below 0 */
-			     "cmpl %[n], %%edx\n\t"
-			     "jb %l[not_here]\n\t"
-			     "movq %c[loaded](%[list]), %%rdx\n\t"
-			     "leaq %c[page](%%rdx,%%rcx,8), %%rdx\n\t"
-			     "movl %[n], %%ecx\n"
-			     "5:\tmovq -8(%[pages],%%rcx,8), %%r8\n\t"
-			     "movq %%r8, -8(%%rdx,%%rcx,8)\n\t"
-			     "decl %%ecx\n\t"
-			     "jnz 5b\n\t"
-			     "addq %[given], %%rax\n\t"
-			     "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
-			     :
-			     : PCP_RSEQ_INPUTS(cpu), PCP_RSEQ_LIST_INPUTS(pcp, &pcp->list[order]),
-			     [n] "r"(n), [pages] "r"(pages), [given] "r"((uint64_t)n)
-			     : PCP_RSEQ_CLOBBERS, "r8"
-			     : aborted, not_here);
-		return true;
-	aborted:
-		if (!pcp_rseq_is_registered())
-			return false;
-	}
-not_here:
-	return false;
+	__asm__ goto(PCP_RSEQ_BEGIN PCP_RSEQ_LIST "movl %c[capacity](%[list]), %%edx\n\t"
+						  "subl %%ecx, %%edx\n\t" /* never below 0 */
+						  "cmpl %[n], %%edx\n\t"
+						  "jb %l[not_here]\n\t" PCP_RSEQ_SLOTS
+						  "5:\tmovq -8(%[pages],%%rcx,8), %%r8\n\t"
+						  "movq %%r8, -8(%%rdx,%%rcx,8)\n\t"
+						  "decl %%ecx\n\t"
+						  "jnz 5b\n\t"
+						  "addq %[given], %%rax\n\t"
+						  "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
+		     :
+		     : PCP_RSEQ_INPUTS(cpu), PCP_RSEQ_LIST_INPUTS(pcp, list), [n] "r"(n),
+		     [pages] "r"(pages), [given] "r"((uint64_t)n)
+		     : PCP_RSEQ_CLOBBERS, "r8"
+		     : aborted, not_here);
+	PCP_RSEQ_RESULT;
 }
 
-/* As pcp_rseq_pop(), of one block, without the loop; NULL: none here. */
-static __rte_always_inline void *
-pcp_rseq_pop_one(struct pcp_cache *cache, unsigned int order)
+/* One block, without the loop. */
+static __rte_always_inline enum pcp_rseq_result
+pcp_rseq_pop_1(struct pcp *pcp, uint32_t cpu, struct pcp_list *list, void **page)
 {
-	uint32_t cpu;
-	void *page;
-
-	for (;;) {
-		struct pcp *pcp = pcp_this_cpu(cache, &cpu);
-
-		if (unlikely(pcp == NULL))
-			return NULL;
-		__asm__ goto(PCP_RSEQ_BEGIN PCP_RSEQ_LIST
-			     "decl %%ecx\n\t"
-			     "js %l[not_here]\n\t"
-			     "movq %c[loaded](%[list]), %%rdx\n\t"
-			     "movq %c[page](%%rdx,%%rcx,8), %%rdx\n\t"
-			     "movq %%rdx, (%[to])\n\t"
-			     "addq %[taken], %%rax\n\t"
-			     "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
-			     :
-			     : PCP_RSEQ_INPUTS(cpu), PCP_RSEQ_LIST_INPUTS(pcp, &pcp->list[order]),
-			     [to] "r"(&page), [taken] "r"(PCP_STATE_ALLOC - 1)
-			     : PCP_RSEQ_CLOBBERS
-			     : aborted, not_here);
-		return page;
-	aborted:
-		if (!pcp_rseq_is_registered())
-			return NULL;
-	}
-not_here:
-	return NULL;
+	__asm__ goto(
+		PCP_RSEQ_BEGIN PCP_RSEQ_LIST "decl %%ecx\n\t"
+					     "js %l[not_here]\n\t"
+					     "movq %c[loaded](%[list]), %%rdx\n\t"
+					     "movq %c[page](%%rdx,%%rcx,8), %%rdx\n\t"
+					     "movq %%rdx, (%[to])\n\t"
+					     "addq %[taken], %%rax\n\t"
+					     "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
+		:
+		: PCP_RSEQ_INPUTS(cpu),
+		PCP_RSEQ_LIST_INPUTS(pcp, list), [to] "r"(page), [taken] "r"(PCP_STATE_ALLOC - 1)
+		: PCP_RSEQ_CLOBBERS
+		: aborted, not_here);
+	PCP_RSEQ_RESULT;
 }
 
-/* As pcp_rseq_push(), of one block, without the loop. */
-static __rte_always_inline bool
-pcp_rseq_push_one(struct pcp_cache *cache, unsigned int order, void *page)
+static __rte_always_inline enum pcp_rseq_result
+pcp_rseq_push_1(struct pcp *pcp, uint32_t cpu, struct pcp_list *list, void *page)
 {
+	__asm__ goto(PCP_RSEQ_BEGIN PCP_RSEQ_LIST "cmpl %c[capacity](%[list]), %%ecx\n\t"
+						  "jae %l[not_here]\n\t"
+						  "movq %c[loaded](%[list]), %%rdx\n\t"
+						  "movq %[given], %c[page](%%rdx,%%rcx,8)\n\t"
+						  "incq %%rax\n\t"
+						  "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
+		     :
+		     : PCP_RSEQ_INPUTS(cpu), PCP_RSEQ_LIST_INPUTS(pcp, list), [given] "r"(page)
+		     : PCP_RSEQ_CLOBBERS
+		     : aborted, not_here);
+	PCP_RSEQ_RESULT;
+}
+
+/* Attempts, until one is not aborted: n > 0 blocks taken to `to`, or given from `from`. */
+static __rte_always_inline bool
+pcp_rseq_move(struct pcp_cache *cache, unsigned int order, void **to, void *const *from, uint32_t n)
+{
+	const bool one = __builtin_constant_p(n) && n == 1;
+	enum pcp_rseq_result result;
 	uint32_t cpu;
 
-	for (;;) {
+	do {
 		struct pcp *pcp = pcp_this_cpu(cache, &cpu);
 
 		if (unlikely(pcp == NULL))
 			return false;
-		__asm__ goto(PCP_RSEQ_BEGIN PCP_RSEQ_LIST
-			     "cmpl %c[capacity](%[list]), %%ecx\n\t"
-			     "jae %l[not_here]\n\t"
-			     "movq %c[loaded](%[list]), %%rdx\n\t"
-			     "movq %[given], %c[page](%%rdx,%%rcx,8)\n\t"
-			     "incq %%rax\n\t"
-			     "movq %%rax, %c[state](%[list])\n" PCP_RSEQ_END
-			     :
-			     : PCP_RSEQ_INPUTS(cpu),
-			     PCP_RSEQ_LIST_INPUTS(pcp, &pcp->list[order]), [given] "r"(page)
-			     : PCP_RSEQ_CLOBBERS
-			     : aborted, not_here);
-		return true;
-	aborted:
-		if (!pcp_rseq_is_registered())
-			return false;
-	}
-not_here:
-	return false;
+		struct pcp_list *list = &pcp->list[order];
+
+		if (to != NULL)
+			result = one ? pcp_rseq_pop_1(pcp, cpu, list, to)
+				     : pcp_rseq_pop_n(pcp, cpu, list, to, n);
+		else
+			result = one ? pcp_rseq_push_1(pcp, cpu, list, *from)
+				     : pcp_rseq_push_n(pcp, cpu, list, from, n);
+	} while (unlikely(result == PCP_RSEQ_ABORTED) && pcp_rseq_is_registered());
+	return result == PCP_RSEQ_DONE;
 }
 
 #else /* !PCP_HAS_RSEQ: the library may still have it */
 
 static __rte_always_inline bool
-pcp_rseq_pop(struct pcp_cache *cache __rte_unused, unsigned int order __rte_unused,
-	void **pages __rte_unused, uint32_t n __rte_unused)
-{
-	return false;
-}
-
-static __rte_always_inline bool
-pcp_rseq_push(struct pcp_cache *cache __rte_unused, unsigned int order __rte_unused,
-	void *const *pages __rte_unused, uint32_t n __rte_unused)
-{
-	return false;
-}
-
-static __rte_always_inline void *
-pcp_rseq_pop_one(struct pcp_cache *cache __rte_unused, unsigned int order __rte_unused)
-{
-	return NULL;
-}
-
-static __rte_always_inline bool
-pcp_rseq_push_one(struct pcp_cache *cache __rte_unused, unsigned int order __rte_unused,
-	void *page __rte_unused)
+pcp_rseq_move(struct pcp_cache *cache __rte_unused, unsigned int order __rte_unused,
+	void **to __rte_unused, void *const *from __rte_unused, uint32_t n __rte_unused)
 {
 	return false;
 }
 
 #endif
 
+/* n > 0 blocks, all or none, out of the CPU's loaded magazine or into it. */
+static __rte_always_inline bool
+pcp_rseq_pop(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n)
+{
+	return pcp_rseq_move(cache, order, pages, NULL, n);
+}
+
+static __rte_always_inline bool
+pcp_rseq_push(struct pcp_cache *cache, unsigned int order, void *const *pages, uint32_t n)
+{
+	return pcp_rseq_move(cache, order, NULL, pages, n);
+}
+
 static __rte_always_inline void *
 pcp_cpu_alloc(struct pcp_cache *cache)
 {
-	void *page = pcp_rseq_pop_one(cache, 0);
+	void *page;
 
-	if (likely(page != NULL))
+	if (likely(pcp_rseq_pop(cache, 0, &page, 1)))
 		return page;
 	return pcp_cpu_alloc_slow(cache, 0, &page, 1) == 0 ? page : NULL;
 }
@@ -294,7 +267,7 @@ pcp_cpu_alloc(struct pcp_cache *cache)
 static __rte_always_inline void
 pcp_cpu_free(struct pcp_cache *cache, void *page)
 {
-	if (unlikely(!pcp_rseq_push_one(cache, 0, page)))
+	if (unlikely(!pcp_rseq_push(cache, 0, &page, 1)))
 		pcp_cpu_free_slow(cache, 0, &page, 1);
 }
 
