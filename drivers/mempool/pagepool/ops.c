@@ -9,6 +9,8 @@
 
 #include "mempool_internal.h"
 
+#define PUT_AT_ONCE 64 /* objects that may have marks */
+
 RTE_LOG_REGISTER(pp_mempool_logtype, mempool.pagepool, NOTICE);
 
 /* A zone and its caches in place of what the pool has had; that stays when there is no memory. */
@@ -87,19 +89,11 @@ refuse(const struct rte_mempool *mp)
 	return -EINVAL;
 }
 
-/* Objects enter the zone by runs, not by enqueue; or the pool is not one of ours. */
-static int
-enqueue_special(const struct rte_mempool *mp)
-{
-	const struct pp_mempool *pool = mp->pool_data;
-
-	return pool->layout == PP_MEMPOOL_POPULATING ? 0 : refuse(mp);
-}
-
 static bool
 is_ours(const struct pp_mempool *pool)
 {
-	return pool->layout == PP_MEMPOOL_LAYOUT || pool->layout == PP_MEMPOOL_POPULATING;
+	return pool->layout == PP_MEMPOOL_LAYOUT || pool->layout == PP_MEMPOOL_POPULATING ||
+	       pool->layout == PP_MEMPOOL_RECYCLING;
 }
 
 /* rte_mempool_free() has dequeued every object it could get, and their memory is gone. */
@@ -116,6 +110,7 @@ pagepool_free(struct rte_mempool *mp)
 	}
 	pcp_cache_destroy(pool->cache);
 	pp_zone_abandon(pool->zone);
+	pp_recycle_free(pool->recycler);
 	pp_arena_destroy(pool->arena);
 	rte_free(pool);
 }
@@ -127,13 +122,9 @@ pcp_for(const struct pp_mempool *pool)
 	return pool->depot_only ? NULL : pcp_this(pool->cache);
 }
 
-static int
-pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
+static __rte_always_inline void
+give_back(const struct pp_mempool *pool, void *const *objs, unsigned int n)
 {
-	const struct pp_mempool *pool = mp->pool_data;
-
-	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT))
-		return enqueue_special(mp);
 	struct pcp *pcp = pcp_for(pool);
 
 	if (unlikely(pcp == NULL))
@@ -142,6 +133,42 @@ pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
 		pcp_free(pcp, objs[0]);
 	else
 		pcp_free_bulk(pcp, objs, n);
+}
+
+/*
+ * Drivers recycle pages of this pool; or objects enter the zone by runs, not by enqueue; or the
+ * pool is not one of ours.
+ */
+static int
+enqueue_special(const struct rte_mempool *mp, void *const *objs, unsigned int n)
+{
+	const struct pp_mempool *pool = mp->pool_data;
+	void *rest[PUT_AT_ONCE];
+
+	if (pool->layout == PP_MEMPOOL_POPULATING)
+		return 0;
+	if (pool->layout != PP_MEMPOOL_RECYCLING)
+		return refuse(mp);
+	while (n > 0) {
+		const unsigned int part = RTE_MIN(n, (unsigned int)PUT_AT_ONCE);
+		const unsigned int n_rest = pp_recycle_put(pool->recycler, objs, part, rest);
+
+		if (n_rest > 0)
+			give_back(pool, rest, n_rest);
+		objs += part;
+		n -= part;
+	}
+	return 0;
+}
+
+static int
+pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
+{
+	const struct pp_mempool *pool = mp->pool_data;
+
+	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT))
+		return enqueue_special(mp, objs, n);
+	give_back(pool, objs, n);
 	return 0;
 }
 
@@ -150,7 +177,7 @@ pagepool_dequeue(struct rte_mempool *mp, void **objs, unsigned int n)
 {
 	const struct pp_mempool *pool = mp->pool_data;
 
-	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT))
+	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT) && pool->layout != PP_MEMPOOL_RECYCLING)
 		return refuse(mp);
 	struct pcp *pcp = pcp_for(pool);
 	const int rc = pcp != NULL ? pcp_alloc_bulk(pcp, objs, n)
