@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * mlx5pp: an Ethernet driver for ConnectX cards that a reader understands in an evening.
+ *
+ *	probe.c     a virtual device becomes a port: arguments, the verbs device, its protection
+ *domain ethdev.c    what ethdev asks of a port: configuration, start, stop, link, addresses rxq.c
+ *txq.c life of a queue: its completion queue, its ring, its buffers control.c   which packets come
+ *to which queue: RSS and flow rules mr.c        memory that the card may touch rx.c tx.c   the data
+ *path: rings that the card reads and writes recycle.c   where RX buffers come from, and the pages
+ *that come back stats.c     counters
+ *
+ * The data path owns its queue: one thread at a time, and none while the queue is stopped. All the
+ * rest runs on whatever thread controls the port. Structures that the card sees are those of
+ * mlx5dv.h, in network byte order; indices of rings run freely and are masked when used.
+ */
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+#include <ethdev_driver.h>
+#include <ethdev_vdev.h>
+#include <rte_mbuf.h>
+#include <rte_spinlock.h>
+
+#include <pcp.h>
+#include <pp_recycle.h>
+
+extern int mlx5pp_logtype;
+
+#define MLX5PP_LOG(level, fmt, ...)                                                                \
+	rte_log(RTE_LOG_##level, mlx5pp_logtype, "mlx5pp: " fmt "\n", ##__VA_ARGS__)
+
+#define MLX5PP_FRAME_MIN   14   /* bytes without FCS; the card sends no less */
+#define MLX5PP_FRAME_MAX   9974 /* the same; more is not sent */
+#define MLX5PP_OVERHEAD    (RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN)
+#define MLX5PP_MTU_MAX     (MLX5PP_FRAME_MAX + RTE_ETHER_CRC_LEN - MLX5PP_OVERHEAD)
+#define MLX5PP_QUEUES_MAX  256
+#define MLX5PP_DESC_MIN    64
+#define MLX5PP_DESC_MAX    32768
+#define MLX5PP_RX_SEGS_MAX 16 /* buffers of a received frame */
+#define MLX5PP_TX_SEGS_MAX 40 /* of a frame to send */
+#define MLX5PP_MACS_MAX    16
+#define MLX5PP_KEY_LEN     40
+#define MLX5PP_REFILL      64 /* RX buffers posted at once, at most */
+#define MLX5PP_SIGNAL      32 /* basic blocks of a send queue from one completion to the next */
+#define MLX5PP_MRU         4  /* memory ranges that a send queue remembers */
+#define MLX5PP_FIFO_MAX    32768
+#define MLX5PP_XSTATS_MAX  32
+
+enum mlx5pp_recycle {
+	MLX5PP_RECYCLE_OFF,
+	MLX5PP_RECYCLE_CACHE, /* a FIFO of pages given away, whose head is looked at */
+	MLX5PP_RECYCLE_POOL,  /* pages come back to an owner's cache, or a ring */
+};
+
+/* What --vdev says. */
+struct mlx5pp_args {
+	char ibdev[IBV_SYSFS_NAME_MAX];
+	enum mlx5pp_recycle recycle;
+	uint32_t cache_size; /* of mode cache */
+	int pcp;             /* enum pcp_mode that pools must have; -1: any */
+	int inline_len;      /* bytes of a frame in its send WQE: 0, 18; -1: what the card wants */
+};
+
+/* ---- memory ---- */
+
+struct mlx5pp_mr {
+	uintptr_t start, end;
+	uint32_t lkey_be;
+	struct ibv_mr *mr;
+};
+
+/* Ranges that the card may touch, by address. Under the lock but for `generation`. */
+struct mlx5pp_mrs {
+	rte_spinlock_t lock;
+	struct mlx5pp_mr *range;
+	uint32_t n, capacity;
+	uint32_t generation; /* changes when ranges go: what queues remember is void */
+	uint64_t registered; /* ever */
+};
+
+/* ---- queues ---- */
+
+/* Counters have one writer, the data path. */
+struct mlx5pp_rxq_stats {
+	uint64_t packets, bytes;
+	uint64_t errors; /* frames that the card could not deliver here */
+	uint64_t nombuf; /* buffers that a refill did not get */
+	uint64_t recoveries;
+	uint64_t cache_reuse, cache_full, cache_empty, cache_busy;
+	uint64_t cache_behind_head; /* pages taken there as the pool was empty */
+};
+
+/* Mode cache: pages given to the application, oldest first. */
+struct mlx5pp_fifo {
+	uint32_t head, tail;
+	uint32_t mask;
+	uint32_t usable; /* one less than the size asked for, as the kernel's */
+	struct rte_mbuf **page;
+};
+
+struct mlx5pp_rxq {
+	/* The rings. */
+	struct mlx5_cqe64 *cqes;
+	struct mlx5_wqe_data_seg *wqes;
+	struct rte_mbuf **bufs; /* of every segment of every WQE */
+	__be32 *cq_db, *rq_db;
+	uint32_t cq_mask, log_cqes;
+	uint32_t wqe_mask;
+	uint32_t log_segs;  /* segments of a WQE */
+	uint32_t cq_ci;     /* completions seen */
+	uint32_t consumed;  /* WQEs that have completed */
+	uint32_t posted;    /* WQEs that the card has */
+	uint32_t refill_at; /* refill when so many WQEs are missing; UINT32_MAX: stopped */
+	/* What received mbufs are made of. */
+	uint64_t rearm; /* data_off, refcnt, nb_segs, port */
+	uint64_t timestamp_flag;
+	int timestamp_offset; /* -1: not wanted */
+	/* Buffers. */
+	struct rte_mempool *mp;
+	struct pcp_cache *cache; /* below the pool; NULL: through the mempool API */
+	struct pp_recycler *recycler;
+	struct pp_recycle_queue *pool; /* mode pool */
+	struct mlx5pp_fifo fifo;       /* mode cache */
+	enum mlx5pp_recycle recycle;
+	uint32_t buf_offset; /* from mbuf to its buffer */
+	uint16_t headroom;
+	uint16_t room;    /* of a buffer behind the headroom */
+	uint32_t lkey_be; /* of the whole pool; 0: each buffer is looked up */
+	struct mlx5pp_rxq_stats stats;
+	/* Control. */
+	struct mlx5pp_port *port;
+	struct ibv_cq *cq;
+	struct ibv_wq *wq;
+	uint32_t n_wqes;
+	uint64_t offloads;
+	uint16_t index;
+	uint16_t n_desc;
+	bool deferred;
+};
+
+struct mlx5pp_txq_stats {
+	uint64_t packets, bytes;
+	uint64_t errors;    /* all that follows, and what a failed queue did not send */
+	uint64_t no_mr;     /* in memory that cannot be registered */
+	uint64_t bad_frame; /* too short, too long, too many segments */
+	uint64_t recoveries;
+};
+
+struct mlx5pp_txq {
+	uint8_t *wqes;
+	struct rte_mbuf **bufs; /* by basic block: the packet that begins there, or NULL */
+	struct mlx5_cqe64 *cqes;
+	__be32 *cq_db, *sq_db;
+	uint64_t *bf;
+	uint32_t bb_mask, cq_mask, log_cqes;
+	uint32_t pi, ci;   /* basic blocks posted, and completed */
+	uint32_t signaled; /* pi behind the last WQE that will complete */
+	uint32_t cq_ci;
+	uint32_t signal_at; /* blocks without completion after which one is asked for */
+	uint32_t sqn;
+	uint32_t inline_len;
+	uint32_t holes; /* blocks without a packet among those posted, at least */
+	bool raw_free;  /* all mbufs have one reference, one segment, one pool */
+	bool running;
+	uint32_t mr_generation;
+	struct {
+		uintptr_t start, end;
+		uint32_t lkey_be;
+	} mru[MLX5PP_MRU];
+	struct mlx5pp_txq_stats stats;
+	struct mlx5pp_port *port;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	uint64_t offloads;
+	uint16_t index;
+	uint16_t n_desc;
+	bool deferred;
+};
+
+/* ---- a port ---- */
+
+/* Classes of packets, in the order in which they are matched. */
+enum mlx5pp_class {
+	MLX5PP_IPV4_TCP,
+	MLX5PP_IPV4_UDP,
+	MLX5PP_IPV6_TCP,
+	MLX5PP_IPV6_UDP,
+	MLX5PP_IPV4,
+	MLX5PP_IPV6,
+	MLX5PP_ALL,
+	MLX5PP_CLASSES,
+};
+
+struct mlx5pp_flow {
+	enum mlx5pp_class kind;
+	struct rte_ether_addr mac, mask;
+	struct ibv_flow *flow;
+	bool wanted;
+};
+
+#define MLX5PP_FLOWS_MAX ((MLX5PP_MACS_MAX + 2) * MLX5PP_CLASSES)
+
+struct mlx5pp_steering {
+	struct ibv_rwq_ind_table *table; /* of all queues */
+	struct ibv_rwq_ind_table *first; /* of one entry, for what is not hashed */
+	struct ibv_qp *qp[MLX5PP_CLASSES];
+	struct mlx5pp_flow flow[MLX5PP_FLOWS_MAX];
+	uint32_t n_flows;
+};
+
+struct mlx5pp_port {
+	struct rte_eth_dev_data *data;
+	struct mlx5pp_args args;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_device_attr_ex attr;
+	char ifname[IF_NAMESIZE]; /* of the card's netdev; "": there is none */
+	char sysfs[IBV_SYSFS_PATH_MAX];
+	uint32_t inline_len;
+	struct mlx5pp_mrs mrs;
+	struct mlx5pp_steering steering;
+	struct rte_eth_rss_conf rss;
+	uint8_t rss_key[MLX5PP_KEY_LEN];
+	uint64_t missed_base;
+	uint64_t xstats_base[MLX5PP_XSTATS_MAX];
+};
+
+static inline struct mlx5pp_port *
+mlx5pp_port(const struct rte_eth_dev *dev)
+{
+	return dev->data->dev_private;
+}
+
+/* ---- between the files; all return 0 or -errno ---- */
+
+/* probe.c */
+const char *mlx5pp_recycle_name(enum mlx5pp_recycle mode);
+int mlx5pp_netdev_mtu(struct mlx5pp_port *port, uint16_t mtu);
+
+/* ethdev.c */
+extern const struct eth_dev_ops mlx5pp_ops;
+void mlx5pp_set_bursts(struct rte_eth_dev *dev);
+
+/* rxq.c */
+int mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsigned int socket,
+	const struct rte_eth_rxconf *conf, struct rte_mempool *mp);
+void mlx5pp_rxq_release(struct rte_eth_dev *dev, uint16_t index);
+int mlx5pp_rxq_create(struct mlx5pp_rxq *rxq); /* its objects, stopped */
+void mlx5pp_rxq_destroy(struct mlx5pp_rxq *rxq);
+int mlx5pp_rxq_start(struct mlx5pp_rxq *rxq);
+void mlx5pp_rxq_stop(struct mlx5pp_rxq *rxq); /* every buffer goes back */
+int mlx5pp_rxq_recover(struct mlx5pp_rxq *rxq);
+int mlx5pp_rxq_set_strip(struct mlx5pp_rxq *rxq, bool on);
+
+/* txq.c */
+int mlx5pp_txq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsigned int socket,
+	const struct rte_eth_txconf *conf);
+void mlx5pp_txq_release(struct rte_eth_dev *dev, uint16_t index);
+int mlx5pp_txq_create(struct mlx5pp_txq *txq);
+void mlx5pp_txq_destroy(struct mlx5pp_txq *txq);
+int mlx5pp_txq_start(struct mlx5pp_txq *txq);
+void mlx5pp_txq_stop(struct mlx5pp_txq *txq);
+int mlx5pp_txq_recover(struct mlx5pp_txq *txq);
+
+/* control.c */
+int mlx5pp_steering_create(struct mlx5pp_port *port);
+void mlx5pp_steering_destroy(struct mlx5pp_port *port);
+/* The rules that addresses and promiscuous modes ask for, of a port that has steering. */
+int mlx5pp_steering_update(struct mlx5pp_port *port);
+
+/* mr.c */
+int mlx5pp_mr_init(struct mlx5pp_port *port);
+void mlx5pp_mr_fini(struct mlx5pp_port *port);
+int mlx5pp_mr_add_pool(struct mlx5pp_port *port, struct rte_mempool *mp);
+/* The key of the one range that holds all of a pool; 0: there are several. */
+uint32_t mlx5pp_mr_of_pool(struct mlx5pp_port *port, struct rte_mempool *mp);
+/* The range with an address; false: there is none. */
+bool mlx5pp_mr_find(struct mlx5pp_port *port, uintptr_t addr, struct mlx5pp_mr *found);
+/* The same for a buffer to send, registered if it can be. */
+bool mlx5pp_mr_of_mbuf(struct mlx5pp_port *port, const struct rte_mbuf *m, struct mlx5pp_mr *found);
+
+/* rx.c */
+uint16_t mlx5pp_rx_burst(void *queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t mlx5pp_rx_burst_cache(void *queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t mlx5pp_rx_burst_segs(void *queue, struct rte_mbuf **pkts, uint16_t n);
+uint32_t mlx5pp_rx_refill(struct mlx5pp_rxq *rxq);
+const uint32_t *mlx5pp_rx_ptypes(struct rte_eth_dev *dev);
+
+/* tx.c */
+uint16_t mlx5pp_tx_burst(void *queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t mlx5pp_tx_burst_segs(void *queue, struct rte_mbuf **pkts, uint16_t n);
+int mlx5pp_tx_done_cleanup(void *queue, uint32_t n);
+void mlx5pp_tx_free(struct mlx5pp_txq *txq, uint32_t to);
+
+/* recycle.c */
+int mlx5pp_recycle_setup(struct mlx5pp_rxq *rxq, int socket);
+void mlx5pp_recycle_release(struct mlx5pp_rxq *rxq);
+void mlx5pp_recycle_start(struct mlx5pp_rxq *rxq);
+void mlx5pp_recycle_stop(struct mlx5pp_rxq *rxq);
+/* Up to n buffers, n <= MLX5PP_REFILL; how many. */
+uint32_t mlx5pp_recycle_take(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t n);
+/* Buffers that were taken and not given to the application. */
+void mlx5pp_recycle_give_back(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t n);
+
+/* Mode cache: a page is about to be the application's. */
+static __rte_always_inline void
+mlx5pp_recycle_given(struct mlx5pp_rxq *rxq, struct rte_mbuf *m)
+{
+	struct mlx5pp_fifo *fifo = &rxq->fifo;
+
+	if (unlikely(fifo->tail - fifo->head == fifo->usable)) {
+		rxq->stats.cache_full++;
+		return;
+	}
+	struct pp_page_mark *mark = pp_page_mark(m);
+
+	mark->given = 1;
+	fifo->page[fifo->tail++ & fifo->mask] = m;
+}
+
+/* stats.c */
+int mlx5pp_stats_get(struct rte_eth_dev *dev, struct rte_eth_stats *stats);
+int mlx5pp_stats_reset(struct rte_eth_dev *dev);
+int mlx5pp_xstats_reset(struct rte_eth_dev *dev);
+int mlx5pp_xstats_get(struct rte_eth_dev *dev, struct rte_eth_xstat *xstats, unsigned int n);
+int mlx5pp_xstats_get_names(
+	struct rte_eth_dev *dev, struct rte_eth_xstat_name *names, unsigned int n);
+
+/* ---- completions ---- */
+
+/*
+ * A completion is software's when its owner bit says this pass of the ring. The card writes that
+ * byte last, so the rest is read after it. NULL: none yet.
+ */
+static __rte_always_inline struct mlx5_cqe64 *
+mlx5pp_cqe(struct mlx5_cqe64 *cqes, uint32_t mask, uint32_t log_cqes, uint32_t ci)
+{
+	struct mlx5_cqe64 *cqe = &cqes[ci & mask];
+	const uint8_t op_own = __atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE);
+
+	if ((op_own & MLX5_CQE_OWNER_MASK) != (ci >> log_cqes & 1) ||
+		op_own >> 4 == MLX5_CQE_INVALID)
+		return NULL;
+	return cqe;
+}
+
+/* Records in memory that the card reads at its leisure; what they promise must be there before. */
+static __rte_always_inline void
+mlx5pp_doorbell(__be32 *record, uint32_t value)
+{
+	rte_io_wmb();
+	__atomic_store_n(record, htobe32(value), __ATOMIC_RELAXED);
+}

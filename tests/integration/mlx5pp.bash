@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of lib.sh
+#
+# Sourced after softcx.bash by the tests of the driver mlx5pp.
+
+mlx5pp=librte_net_mlx5pp.so
+[ -f "$build/drivers/$mlx5pp" ] || skip 'mlx5pp is not built'
+need jq
+
+# testpmd_on_mlx5pp PORTS DEVARGS SOFTCX-OPTION... -- ARGUMENT...: an interactive testpmd on the
+# driver, its buffers in a pool with ops pagepool and without mempool caches.
+testpmd_on_mlx5pp() {
+	local ports=$1 devargs=$2 port vdevs=()
+	local -a words=()
+
+	shift 2
+	while [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	shift
+	for ((port = 0; port < ports; port++)); do
+		vdevs+=(--vdev "net_mlx5pp$port,ibdev=mlx5_$port$devargs")
+	done
+	pool_eal pagepool
+	[ -z "${PAGELANE_NO_HUGE-}" ] || vdevs+=(--iova-mode=va)
+	testpmd_under=("$softcx_run" --ports "$ports" --strict --stats "$tmp/stats.json" "${words[@]}" --)
+	testpmd_start "${pool[@]}" -d "$mlx5pp" "${vdevs[@]}" -- -i --mbcache=0 --no-flush-rx "$@"
+}
+
+# xstat PORT NAME: its last value in `show port xstats PORT`.
+xstat() {
+	awk -v port="$1" -v name="$2:" '
+		/NIC extended statistics for port/ { here = $NF == port }
+		here && $1 == name { value = $2 }
+		END { print value }' "$testpmd_log"
+}
+
+# Every page is back in the pool, and the device saw nothing that hardware would punish. testpmd has
+# stopped its ports; it ends here.
+ends_clean() {
+	testpmd dump_mempool
+	expect 'pages that did not come back' "$(pool_in_use)" -eq 0
+	testpmd_quit
+	if grep -E '^softcx: (mlx5_[0-9]+: |.* never destroyed)' "$testpmd_log"; then
+		fail 'objects are left'
+	fi
+	expect 'strict reports' "$(jq '[.ports[].strict] | add' "$tmp/stats.json")" -eq 0
+}
+
+# What the checker saw of a port's own frames: none twice, changed, or out of order.
+checker_is_content() {
+	local name
+
+	for name in reordered duplicated corrupted foreign; do
+		expect "port $1: $name" "$(softcx_stat "$1" "checker.$name")" -eq 0
+	done
+	expect "port $1: checked" "$(softcx_stat "$1" checker.packets)" -eq \
+		"$(softcx_stat "$1" tx_packets)"
+}
