@@ -68,7 +68,8 @@ void options_print_help(FILE *f);
 const char *forward_mode_name(int mode);
 const char *pool_kind_name(int kind);
 
-/* Whether the pool's caches are ours, so that --pcp, --checks, --batch and --high mean something. */
+/* Whether the pool's caches are ours, so that --pcp, --checks, --batch and --high mean something.
+ */
 static inline bool
 pool_kind_is_paged(int kind)
 {
