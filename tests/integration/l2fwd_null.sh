@@ -33,7 +33,7 @@ for pool in pages pagepool ring_mp_mc stack lf_stack; do
 	done
 done
 
-for pcp in bh spin bypass irq preempt; do
+for pcp in bh spin irq preempt bypass; do
 	run_bench "${null[@]}" -- --pcp "$pcp" --batch 64 --high 256 --duration 1
 	is 'page caches as asked' ".config |
 		.pcp == \"$pcp\" and .batch == 64 and .high == 256"
