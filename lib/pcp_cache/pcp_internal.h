@@ -276,7 +276,10 @@ uint64_t pcp_flush(struct pcp *pcp);
 static inline unsigned int
 pcp_lcore_id(const struct pcp *pcp)
 {
-	return (unsigned int)(pcp - pcp_caches(pcp->cache));
+	const struct pcp_cache *cache = pcp->cache;
+	const bool of_lcore = pcp >= cache->pcp && pcp < cache->pcp + RTE_MAX_LCORE;
+
+	return (unsigned int)(pcp - (of_lcore ? cache->pcp : cache->cpu));
 }
 
 uint32_t pcp_check_pages(
