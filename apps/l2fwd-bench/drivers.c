@@ -21,6 +21,10 @@ static const struct driver drivers[] = {
 		.tx_buffers = 1024,
 	},
 	{
+		.name = "net_mlx5pp",
+		.exact = true,
+	},
+	{
 		.name = "net_af_packet",
 		.exact = true,
 		.sleeps = true,

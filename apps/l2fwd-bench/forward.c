@@ -99,7 +99,7 @@ receive(struct stream *s, int mode, struct rte_mbuf **pkts)
 	count(&s->stats.rx_packets, n);
 	count(&s->stats.rx_bytes, bytes);
 	if (mode == FORWARD_RXONLY) {
-		rte_pktmbuf_free_bulk(pkts, n);
+		release_packets(&s->release, pkts, n);
 		count(&s->stats.rxonly, n);
 		return n;
 	}

@@ -13,6 +13,7 @@
 #include <pcp.h>
 
 #include "options.h"
+#include "release.h"
 
 /*
  * Counted by the polling lcore alone, with plain stores; the main thread reads at any time. An
@@ -46,6 +47,7 @@ struct stream {
 	struct rte_mempool *pool;                  /* that txonly takes from */
 	struct pcp_cache *cache;                   /* for sections around bursts; NULL: none */
 	struct rte_ether_addr source, destination; /* that mac and txonly write */
+	struct release release;                    /* of rxonly */
 	stream_tick tick;                          /* NULL: none */
 	struct stream_stats stats;
 } __rte_aligned(2 * RTE_CACHE_LINE_SIZE);

@@ -7,9 +7,11 @@
  *	options.c	what the user wants
  *	ports.c		the ports, and what their drivers are like (drivers.c)
  *	pool.c		the packet buffers
+ *	recycle.c	what mlx5pp ports are told
  *	streams.c	which lcore polls which queue
  *	run.c		begin and end of the measurement
  *	forward.c	the loop that is measured
+ *	release.c	how rxonly frees
  *	stats.c		what became of every packet
  *	output_*.c	the results
  */
@@ -24,6 +26,7 @@
 #include <json.h>
 
 #include "output.h"
+#include "recycle.h"
 #include "run.h"
 
 /* Everything after EAL's start, with everything released. Returns an exit status. */
@@ -48,6 +51,7 @@ bench(const struct options *options)
 	outcome.seconds = run(&streams, options, &ports);
 	ports_drain(&ports);
 	stats_collect(&ports, &streams, results);
+	streams_release(&streams);
 	ports_close(&ports);
 	pool_settle(&pool, &ports);
 
@@ -90,7 +94,12 @@ main(int argc, char **argv)
 		save_failed(options.json, "json", err);
 		return CLI_EXIT_FAILURE;
 	}
-	status = eal_start(eal_argc, argv, true, options_knows);
+	char *eal_argv[eal_argc + 1];
+
+	eal_argv[eal_argc] = NULL;
+	if (recycle_eal_arguments(&options, eal_argc, argv, eal_argv) < 0)
+		return CLI_EXIT_FAILURE;
+	status = eal_start(eal_argc, eal_argv, true, options_knows);
 	if (status != 0)
 		return status;
 	status = bench(&options);

@@ -19,6 +19,12 @@ static const char *const pcp_words[] = {"bh", "spin", "bypass", "irq", "preempt"
 /* In the order of enum pcp_checks. */
 static const char *const checks_words[] = {"off", "deferred", "full", NULL};
 
+/* As the driver mlx5pp knows them. */
+static const char *const recycle_words[] = {"off", "cache", "pool", NULL};
+
+/* In the order of enum free_on. */
+static const char *const free_on_words[] = {"same", "other", NULL};
+
 static struct options parsed;
 static const char *ports_text;
 
@@ -33,6 +39,12 @@ static const struct cli_option table[] = {
 		.words = pcp_words, .value = &parsed.pcp},
 	{"checks", "LEVEL", "of page caches: off, deferred or full (off)", CLI_WORD,
 		.words = checks_words, .value = &parsed.checks},
+	{"recycle", "MODE", "of mlx5pp ports: off, cache or pool (as --vdev says)", CLI_WORD,
+		.words = recycle_words, .value = &parsed.recycle},
+	{"hold", "N", "packets that rxonly holds before it frees the oldest (0)", CLI_NUMBER, 0,
+		1 << 20, .value = &parsed.hold},
+	{"free-on", "LCORE", "where rxonly frees: same, or other, the main lcore (same)", CLI_WORD,
+		.words = free_on_words, .value = &parsed.free_on},
 	{"batch", "N", "pages per magazine (by the pool's size)", CLI_NUMBER, 1, PCP_BATCH_MAX,
 		.value = &parsed.batch},
 	{"high", "N", "pages that the depot keeps (all)", CLI_NUMBER, 1, UINT32_MAX,
@@ -94,6 +106,22 @@ check(const struct options *options)
 			  "pool's only ones; leave it out");
 		return -EINVAL;
 	}
+	if (options->recycle > 0 &&
+		(!pool_kind_is_paged(options->pool) ||
+			(options->mbcache != NOT_GIVEN && options->mbcache != 0))) {
+		cli_error(
+			"--recycle %s needs --pool pages or pagepool, without --mbcache: others do "
+			"not say what is returned",
+			recycle_name(options->recycle));
+		return -EINVAL;
+	}
+	if ((options->hold > 0 || options->free_on != FREE_ON_SAME) &&
+		options->mode != FORWARD_RXONLY) {
+		cli_error("--%s has a meaning only in rxonly, which alone frees what it receives; "
+			  "give --mode rxonly",
+			options->hold > 0 ? "hold" : "free-on");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -102,6 +130,7 @@ options_parse(struct options *options, int argc, char **argv)
 {
 	parsed = (struct options){
 		.pcp = -1,
+		.recycle = -1,
 		.checks = -1,
 		.mbcache = NOT_GIVEN,
 		.burst = 32,
@@ -160,4 +189,10 @@ const char *
 pool_kind_name(int kind)
 {
 	return pool_words[kind];
+}
+
+const char *
+recycle_name(int recycle)
+{
+	return recycle_words[recycle];
 }

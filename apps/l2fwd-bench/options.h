@@ -38,6 +38,11 @@ enum pool_kind {
 	POOL_LF_STACK,
 };
 
+enum free_on {
+	FREE_ON_SAME,
+	FREE_ON_OTHER, /* the main lcore, which does not poll then */
+};
+
 struct options {
 	uint16_t ports[RTE_MAX_ETHPORTS];
 	uint16_t n_ports; /* 0: all */
@@ -45,6 +50,9 @@ struct options {
 	int pool;         /* enum pool_kind */
 	int pcp;          /* enum pcp_mode */
 	int checks;       /* enum pcp_checks */
+	int recycle;      /* index of recycle_name(); -1: not given */
+	int free_on;      /* enum free_on */
+	uint32_t hold;    /* packets held by rxonly before they are freed */
 	uint32_t batch;   /* 0: the cache's own choice */
 	uint32_t high;    /* 0: as above */
 	uint32_t mbcache; /* of the mempool library */
@@ -67,6 +75,7 @@ void options_print_help(FILE *f);
 
 const char *forward_mode_name(int mode);
 const char *pool_kind_name(int kind);
+const char *recycle_name(int recycle);
 
 /* Whether the pool's caches are ours, so that --pcp, --checks, --batch and --high mean something.
  */

@@ -13,13 +13,18 @@
 #include <eal.h>
 #include <machine.h>
 #include <pp_mempool.h>
+#include <pp_recycle.h>
 
 #include "pool.h"
+#include "release.h"
 
 #define NAME "packets"
 
 /* A library cache gives back when it holds 1.5 times its size. */
 #define MBCACHE_FLUSH(size) ((size)*3 / 2)
+
+/* Pages that a queue of mlx5pp's keeps for itself beside its ring, in the mode that keeps most. */
+#define RECYCLE_KEPT (PP_RECYCLE_CACHE + PP_RECYCLE_RING)
 
 /*
  * Every descriptor of every ring can hold a buffer, every lcore a cache and the burst in its hands
@@ -40,6 +45,8 @@ compute_need(struct pool *pool, const struct options *options, const struct port
 
 		rx = port->driver->rx_buffers != 0 ? port->driver->rx_buffers : port->rxd;
 		tx = port->driver->tx_buffers != 0 ? port->driver->tx_buffers : port->txd;
+		rx += options->recycle > 0 ? RECYCLE_KEPT : 0;
+		tx += options->hold + (options->free_on == FREE_ON_OTHER ? RELEASE_RING : 0);
 		need += (uint64_t)ports->queues * (rx + tx);
 		if (len < sizeof(pool->formula))
 			len += snprintf(pool->formula + len, sizeof(pool->formula) - len,

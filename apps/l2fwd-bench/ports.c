@@ -7,6 +7,7 @@
 
 #include "forward.h"
 #include "ports.h"
+#include "recycle.h"
 
 #define LINK_WAIT_MS 3000
 #define TX_WAIT_MS   20
@@ -55,6 +56,12 @@ configure(struct port *port, const struct options *options)
 	}
 	port->driver_name = info.driver_name;
 	port->driver = driver_find(info.driver_name);
+	if (options->recycle >= 0 && strcmp(port->driver_name, RECYCLE_DRIVER) != 0) {
+		cli_error("--recycle is for ports of " RECYCLE_DRIVER ", and port %u is one of %s; "
+			  "leave it out",
+			port->id, port->driver_name);
+		return -EINVAL;
+	}
 	port->if_index = info.if_index;
 	port->wire = driver_has_wire(info.driver_name, info.device);
 	port->node = rte_eth_dev_socket_id(port->id);

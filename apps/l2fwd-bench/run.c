@@ -81,14 +81,28 @@ tick(uint64_t now)
 	return watch.live ? RTE_MIN(watch.deadline, watch.line + second) : watch.deadline;
 }
 
+/* Free what the others pass on, if they do; else rest. */
 static void
-wait_for_end(void)
+free_or_rest(const struct streams *streams, const struct options *options, uint64_t us)
+{
+	uint16_t i;
+
+	if (options->free_on != FREE_ON_OTHER) {
+		usleep(RTE_MIN(us, (uint64_t)WAIT_US));
+		return;
+	}
+	for (i = 0; i < streams->n; i++)
+		release_free(&streams->stream[i].release);
+}
+
+static void
+wait_for_end(const struct streams *streams, const struct options *options)
 {
 	const uint64_t us = rte_get_tsc_hz() / 1000000;
 	uint64_t now = rte_rdtsc(), next = tick(now);
 
 	while (!forward_is_quitting()) {
-		usleep(RTE_MIN((next - now) / us + 1, (uint64_t)WAIT_US));
+		free_or_rest(streams, options, (next - now) / us + 1);
 		now = rte_rdtsc();
 		if (now >= next)
 			next = tick(now);
@@ -122,7 +136,7 @@ run(struct streams *streams, const struct options *options, struct ports *ports)
 		own->tick = tick;
 		forward_stream(own);
 	} else {
-		wait_for_end();
+		wait_for_end(streams, options);
 	}
 	seconds = (double)(rte_rdtsc() - watch.start) / rte_get_tsc_hz();
 	rte_eal_mp_wait_lcore();

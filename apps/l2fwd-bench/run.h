@@ -14,6 +14,9 @@ int streams_create(struct streams *streams, const struct options *options,
 	const struct ports *ports, const struct pool *pool);
 void streams_free(struct streams *streams);
 
+/* Free the packets that streams still hold, once nobody polls. */
+void streams_release(struct streams *streams);
+
 /* Whether the lcores fit the queues, before anything is set up for them. Returns as above. */
 int streams_check_lcores(const struct options *options, const struct ports *ports);
 

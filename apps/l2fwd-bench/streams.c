@@ -47,6 +47,11 @@ streams_check_lcores(const struct options *options, const struct ports *ports)
 			lcores, ports->n, options->rxq, queues, queues, queues + 1);
 		return -EINVAL;
 	}
+	if (options->free_on == FREE_ON_OTHER && lcores == queues) {
+		cli_error("--free-on other needs an lcore that does not poll; give EAL %u lcores",
+			queues + 1);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -115,6 +120,8 @@ streams_create(struct streams *streams, const struct options *options, const str
 				stream->cache = pool->cache;
 			stream->source = tx->mac;
 			stream->destination = assumed_peer(tx->id);
+			if (release_init(&stream->release, options, streams->n) < 0)
+				return -ENOMEM;
 			streams->n++;
 		}
 	}
@@ -123,8 +130,18 @@ streams_create(struct streams *streams, const struct options *options, const str
 }
 
 void
+streams_release(struct streams *streams)
+{
+	uint16_t i;
+
+	for (i = 0; i < streams->n; i++)
+		release_fini(&streams->stream[i].release);
+}
+
+void
 streams_free(struct streams *streams)
 {
+	streams_release(streams);
 	rte_free(streams->stream);
 	streams->stream = NULL;
 	streams->n = 0;
