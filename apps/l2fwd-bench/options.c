@@ -109,9 +109,8 @@ check(const struct options *options)
 	if (options->recycle > 0 &&
 		(!pool_kind_is_paged(options->pool) ||
 			(options->mbcache != NOT_GIVEN && options->mbcache != 0))) {
-		cli_error(
-			"--recycle %s needs --pool pages or pagepool, without --mbcache: others do "
-			"not say what is returned",
+		cli_error("--recycle %s cannot see what returns to other pools or a mempool cache; "
+			  "give --pool pages or pagepool, and no --mbcache",
 			recycle_name(options->recycle));
 		return -EINVAL;
 	}

@@ -43,8 +43,8 @@ refuses 2 '--batch has no meaning' "$bench" "${null[@]}" -- --pool stack --batch
 refuses 2 '--high has no meaning' "$bench" "${null[@]}" -- --pool stack --high 32
 refuses 2 '--mbcache has no meaning' "$bench" "${null[@]}" -- --pool pages --mbcache 32
 refuses 2 '--recycle reuse is unknown; give one of off' "$bench" "${null[@]}" -- --recycle reuse
-refuses 2 '--recycle pool needs --pool pages' "$bench" "${null[@]}" -- --recycle pool --pool stack
-refuses 2 '--recycle cache needs' "$bench" "${null[@]}" -- --recycle cache --pool pagepool --mbcache 8
+refuses 2 '--recycle pool cannot see what returns' "$bench" "${null[@]}" -- --recycle pool --pool stack
+refuses 2 '--recycle cache cannot see' "$bench" "${null[@]}" -- --recycle cache --pool pagepool --mbcache 8
 refuses 2 '--hold has a meaning only in rxonly' "$bench" "${null[@]}" -- --hold 5
 refuses 2 '--free-on has a meaning only' "$bench" "${null[@]}" -- --free-on other
 refuses 1 '--recycle is for ports of net_mlx5pp' "$bench" "${null[@]}" -- --recycle off
