@@ -60,6 +60,12 @@ enum softcx_clock {
 	SOFTCX_CLOCK_VIRTUAL, /* stands still while device or application are descheduled */
 };
 
+/* Errors that are made up, to see how software recovers. */
+struct softcx_inject {
+	uint64_t every; /* WQE of a port that gets as far as being used; 0: none */
+	uint8_t syndrome;
+};
+
 struct softcx_config {
 	unsigned int ports;
 	unsigned int queues; /* most receive (and send) queues of a port; 0: SOFTCX_MAX_QUEUES */
@@ -71,9 +77,10 @@ struct softcx_config {
 	enum softcx_wire wire;
 	enum softcx_payload payload;
 	enum softcx_clock clock;
-	bool probe;             /* full rate only once software took a first packet */
-	bool strict;            /* report what hardware would punish */
-	unsigned int delay_us;  /* the device sleeps at random up to so long; 0: not */
+	bool probe;            /* full rate only once software took a first packet */
+	bool strict;           /* report what hardware would punish */
+	unsigned int delay_us; /* the device sleeps at random up to so long; 0: not */
+	struct softcx_inject inject_rq, inject_sq;
 	uint64_t seed;          /* of all that is random */
 	int device_cpu;         /* of the first port's thread, the next's is the next; -1: any */
 	const char *stats_file; /* JSON, written at destroy; NULL: none. Not copied */
@@ -88,7 +95,8 @@ void softcx_config_init(struct softcx_config *config);
  * Set one option by its name as of softcx-run without the dashes ("rate", "100G"). -ENOENT: no such
  * option; -EINVAL: not a value of it, *why then says what it must be.
  * Options: ports queues rate frame (a size, imix or a list a,b,c) streams packets wire payload
- * clock device-cpu stats probe strict delay seed. `value` must live as long as the configuration.
+ * clock device-cpu stats probe strict delay inject (KIND:N) seed. `value` must live as long as the
+ * configuration.
  */
 int softcx_config_set(
 	struct softcx_config *config, const char *name, const char *value, const char **why);
@@ -319,6 +327,7 @@ struct softcx_port_counters {
 	uint64_t flushed;     /* WQEs of both kinds */
 	uint64_t cq_overruns; /* CQs that went into error */
 	uint64_t faults;      /* accesses to memory that was gone */
+	uint64_t injected;    /* errors that were made up; rx_errors and tx_errors have them, too */
 	uint64_t strict;      /* reports */
 	uint64_t cqes;
 	uint64_t events;   /* completions that were armed for */

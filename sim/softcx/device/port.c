@@ -18,6 +18,12 @@ enum { FIRST_MR = 1, FIRST_CQ = 0x400, FIRST_WQ = 0x100, FIRST_QP = 0x200, FIRST
 
 #define STALL_NS 10000
 
+static uint64_t
+until_error(const struct softcx_inject *inject)
+{
+	return inject->every != 0 ? inject->every : UINT64_MAX;
+}
+
 int
 cx_port_init(struct softcx_port *port, struct softcx_card *card, unsigned int index)
 {
@@ -27,6 +33,8 @@ cx_port_init(struct softcx_port *port, struct softcx_card *card, unsigned int in
 	port->index = index;
 	memcpy(port->mac, mac, sizeof(mac));
 	port->random = card->config.seed * 2654435761u + index + 1;
+	port->until_rq_error = until_error(&card->config.inject_rq);
+	port->until_sq_error = until_error(&card->config.inject_sq);
 	port->gap = cx_ns_to_cycles(STALL_NS, card->hz);
 	port->cycles = cx_cycles();
 	port->asleep = UINT64_MAX;

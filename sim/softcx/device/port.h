@@ -85,6 +85,7 @@ enum cx_why {
 	CX_WHY_QPN,
 	CX_WHY_OPCODE,
 	CX_WHY_FORMAT,
+	CX_WHY_INJECTED,
 };
 
 struct cx_cq {
@@ -220,6 +221,7 @@ struct softcx_port {
 	bool was_idle, stalls;
 
 	uint64_t random;
+	uint64_t until_rq_error, until_sq_error; /* WQEs to the one that fails; UINT64_MAX: none */
 	struct softcx_port_counters counters;
 
 	struct cx_table mrs, cqs, wqs, tables, qps, flows;

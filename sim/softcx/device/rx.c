@@ -103,6 +103,17 @@ fail_packet(struct softcx_port *port, struct cx_wq *wq, uint8_t syndrome, enum c
 	cx_rx_fail(port, wq, syndrome, why, fatal);
 }
 
+void
+cx_rx_inject(struct softcx_port *port, struct cx_wq *wq)
+{
+	const struct softcx_inject *inject = &port->card->config.inject_rq;
+
+	port->until_rq_error = inject->every;
+	port->counters.injected++;
+	fail_packet(port, wq, inject->syndrome, CX_WHY_INJECTED,
+		inject->syndrome != MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR, false);
+}
+
 /* What the WQE takes of [at, at + len): the bytes that are known; the rest stays as it was. */
 static void
 write_part(uint8_t *to, const struct cx_frame *frame, uint32_t at, uint32_t len)

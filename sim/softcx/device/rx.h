@@ -24,6 +24,9 @@ bool cx_rx_fetch(struct softcx_port *port, struct cx_wq *wq);
 void cx_rx_fail(
 	struct softcx_port *port, struct cx_wq *wq, uint8_t syndrome, enum cx_why why, bool fatal);
 
+/* The packet's WQE fails for no reason of its own: --inject. */
+void cx_rx_inject(struct softcx_port *port, struct cx_wq *wq);
+
 /* Deliver by the scatter list; counts what becomes of it. */
 void cx_rx_scatter(struct softcx_port *port, const struct cx_steered *to,
 	const struct cx_frame *frame, bool copy);
@@ -50,6 +53,10 @@ cx_rx_begin(struct softcx_port *port, struct cx_wq *wq)
 	}
 	if (unlikely(wq->fetched - wq->cons <= CX_RX_AHEAD) && !cx_rx_fetch(port, wq)) {
 		port->counters.out_of_buffer++;
+		return false;
+	}
+	if (unlikely(--port->until_rq_error == 0)) {
+		cx_rx_inject(port, wq);
 		return false;
 	}
 	if (likely(wq->fetched - wq->cons > CX_RX_AHEAD))

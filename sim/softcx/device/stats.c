@@ -33,6 +33,7 @@ static const struct {
 		FIELD(flushed),
 		FIELD(cq_overruns),
 		FIELD(faults),
+		FIELD(injected),
 		FIELD(strict),
 		FIELD(cqes),
 		FIELD(events),
@@ -108,6 +109,13 @@ behind_ns(const struct softcx_port *port)
 	return port->gen != NULL ? cx_cycles_to_ns(port->gen->most_late, port->card->hz) : 0;
 }
 
+/* Nothing ever happened there: as with a program that only lists what there is. */
+static bool
+is_unused(const struct softcx_port_counters *c)
+{
+	return c->offered + c->tx_packets + c->cqes + c->faults + c->strict == 0;
+}
+
 void
 cx_stats_summary(const struct softcx_card *card, FILE *f)
 {
@@ -116,6 +124,9 @@ cx_stats_summary(const struct softcx_card *card, FILE *f)
 		const double run = (double)c.run_ns / (double)CX_NS_PER_S;
 		const double offer = (double)offer_ns(card->port[i]) / (double)CX_NS_PER_S;
 		const double mega = offer > 0 ? 1e-6 / offer : run > 0 ? 1e-6 / run : 0;
+
+		if (is_unused(&c))
+			continue;
 		const uint64_t other = c.rx_errors + c.no_flow + c.flow_drops + c.queue_not_ready;
 
 		fprintf(f,

@@ -7,6 +7,8 @@
 #define DS_MASK 0x3fu
 #define MAX_DS  (SOFTCX_MAX_SQ_DESC / DS)
 
+#define REGISTER_S 1 /* from the doorbell record to the register, at most */
+
 /* fm_ce_se: when a CQE is written */
 #define CE_SHIFT 2
 #define CE_MASK  3u
@@ -71,7 +73,7 @@ look_at_doorbell(struct softcx_port *port, struct cx_qp *qp)
 		return;
 	if (unlikely(cx_is_strict(port))) {
 		check_doorbell(port, qp, posted);
-		sq->rung_at = port->cycles;
+		sq->rung_at = port->now;
 		sq->ring_checked = false;
 	}
 	sq->posted = posted;
@@ -327,14 +329,28 @@ acceptable(struct softcx_port *port, struct cx_qp *qp, const struct cx_wqe *wqe)
 	return false;
 }
 
-/* The register must have the last WQE's control words a while after the record moved. */
+/* The WQE fails for no reason of its own: --inject. */
+static void
+inject(struct softcx_port *port, struct cx_qp *qp)
+{
+	const struct softcx_inject *error = &port->card->config.inject_sq;
+
+	port->until_sq_error = error->every;
+	port->counters.injected++;
+	cx_tx_fail(port, qp, error->syndrome, CX_WHY_INJECTED);
+}
+
+/*
+ * The register must have the last WQE's control words a while after the record moved: so long that
+ * a thread that was kept from running between the two has had its turn again.
+ */
 static void
 check_register(struct softcx_port *port, struct cx_qp *qp, bool idle)
 {
 	struct cx_sq *sq = &qp->sq;
 
 	if (sq->uar == NULL || sq->ring_checked || !idle ||
-		port->cycles - sq->rung_at < port->card->hz / 1000)
+		port->now - sq->rung_at < REGISTER_S * port->card->hz)
 		return;
 	sq->ring_checked = true;
 	cx_at(port, qp, CX_AT_UAR);
@@ -359,14 +375,18 @@ cx_tx_execute(struct softcx_port *port, struct cx_qp *qp)
 		if (unlikely(!cx_wire_can_send(port)))
 			break;
 		n++;
+		if (unlikely(cx_is_strict(port)))
+			memcpy(&sq->last_ctrl, wqe.ctrl, sizeof(sq->last_ctrl));
 		if (unlikely(qp->state == IBV_QPS_ERR)) {
 			flush(port, qp, &wqe);
 			continue;
 		}
 		if (unlikely(!acceptable(port, qp, &wqe)))
 			continue;
-		if (unlikely(cx_is_strict(port)))
-			memcpy(&sq->last_ctrl, wqe.ctrl, sizeof(sq->last_ctrl));
+		if (unlikely(--port->until_sq_error == 0)) {
+			inject(port, qp);
+			continue;
+		}
 		if (likely(wqe.opcode == MLX5_OPCODE_SEND)) {
 			send_frame(port, qp, &wqe);
 			continue;

@@ -44,6 +44,20 @@ pattern_holds(const struct cx_gather *gather, uint32_t from, const uint8_t *patt
 	return true;
 }
 
+/* IPv4's and UDP's, as they are on the wire: behind offloads. */
+static bool
+checksums_hold(const struct cx_gather *gather)
+{
+	static _Thread_local uint8_t frame[SOFTCX_MAX_FRAME];
+	const uint32_t len = cx_gather_copy(gather, frame, sizeof(frame));
+	struct cx_packet packet;
+
+	if (gather->cs_flags != 0)
+		cx_packet_offload(frame, len, len, gather->cs_flags);
+	cx_packet_parse(&packet, frame, len, len);
+	return packet.l3_ok && packet.l4_ok;
+}
+
 static void
 clear_window(struct cx_check_stream *stream, uint32_t from, uint32_t n)
 {
@@ -117,8 +131,9 @@ cx_check_frame(struct softcx_port *port, const struct cx_gather *gather)
 		return;
 	}
 	if (check->payload == SOFTCX_PAYLOAD_FULL &&
-		!pattern_holds(gather, at + (uint32_t)sizeof(*stamp),
-			check->pattern + cx_pattern_offset(seq, index))) {
+		(!pattern_holds(gather, at + (uint32_t)sizeof(*stamp),
+			 check->pattern + cx_pattern_offset(seq, index)) ||
+			!checksums_hold(gather))) {
 		c->corrupted++;
 		return;
 	}

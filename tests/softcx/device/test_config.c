@@ -54,6 +54,12 @@ good_values(void **state)
 	assert_int_equal(config.device_cpu, 3);
 	assert_int_equal(set(&config, "packets", "18446744073709551614"), 0);
 	assert_int_equal(set(&config, "delay", "100"), 0);
+	assert_int_equal(set(&config, "inject", "rq-prot:1"), 0);
+	assert_int_equal(set(&config, "inject", "sq-length:10000"), 0);
+	assert_int_equal(config.inject_rq.every, 1);
+	assert_int_equal(config.inject_rq.syndrome, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+	assert_int_equal(config.inject_sq.every, 10000);
+	assert_int_equal(config.inject_sq.syndrome, MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
 	assert_int_equal(set(&config, "seed", "7"), 0);
 	assert_int_equal(set(&config, "queues", "8"), 0);
 	assert_int_equal(set(&config, "streams", "65535"), 0);
@@ -92,6 +98,13 @@ bad_values(void **state)
 		{"strict", "maybe"},
 		{"delay", "1000001"},
 		{"packets", "18446744073709551616"},
+		{"inject", "rq-prot"},
+		{"inject", "rq-prot:0"},
+		{"inject", "rq-prot:1x"},
+		{"inject", "cq-prot:1"},
+		{"inject", "rq-:1"},
+		{"inject", ":1"},
+		{"inject", "rq-protection-of-memory:1"},
 		{"seed", "+1"},
 	};
 	struct softcx_config config, before;
@@ -174,6 +187,29 @@ statistics(void **state)
 	free(rig.memory);
 }
 
+/* Nothing is said of a port that nothing happened at, but its counters are there. */
+static void
+unused(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.ports = 2;
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	rig.config.summary = open_memstream(&text, &size);
+	assert_non_null(rig.config.summary);
+	rig_start(&rig);
+	FILE *summary = rig.config.summary;
+
+	rig_end(&rig);
+	fclose(summary);
+	assert_int_equal(size, 0);
+	free(text);
+}
+
 static void
 statistics_fail(void **state)
 {
@@ -199,6 +235,7 @@ main(void)
 		cmocka_unit_test(bad_values),
 		cmocka_unit_test(impossible),
 		cmocka_unit_test(statistics),
+		cmocka_unit_test(unused),
 		cmocka_unit_test(statistics_fail),
 	};
 

@@ -181,6 +181,54 @@ short_buffers(void **state)
 	end(&f);
 }
 
+/* Every third packet's WQE fails, with a syndrome of our choice. */
+static void
+injected(void **state)
+{
+	static const struct {
+		const char *what;
+		uint8_t syndrome;
+		bool fatal;
+	} kinds[] = {
+		{"rq-length:3", MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR, false},
+		{"rq-op:3", MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR, true},
+		{"rq-prot:3", MLX5_CQE_SYNDROME_LOCAL_PROT_ERR, true},
+	};
+	struct softcx_port_counters c;
+	const char *why;
+	struct rig_rx rx;
+	struct rig rig;
+
+	(void)state;
+	for (unsigned int i = 0; i < RIG_DIM(kinds); i++) {
+		rig_init(&rig);
+		rig.config.wire = SOFTCX_WIRE_GEN;
+		rig.config.packets = 5;
+		assert_int_equal(softcx_config_set(&rig.config, "inject", kinds[i].what, &why), 0);
+		rig_start(&rig);
+		rig_rx_create(&rig, &rx, 8, 1, 8);
+		rig_rq_post(&rig, &rx.rq, 8);
+		rig_run(&rig);
+		rig_expect(&rx.cq, MLX5_CQE_RESP_SEND, 0);
+		rig_expect(&rx.cq, MLX5_CQE_RESP_SEND, 1);
+		rig_expect_error(&rx.cq, MLX5_CQE_RESP_ERR, 2, kinds[i].syndrome);
+		for (uint16_t n = 3; n < (kinds[i].fatal ? 8 : 5); n++) {
+			if (kinds[i].fatal)
+				rig_expect_error(&rx.cq, MLX5_CQE_RESP_ERR, n,
+					MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			else
+				rig_expect(&rx.cq, MLX5_CQE_RESP_SEND, n);
+		}
+		rig_expect_none(&rx.cq);
+		rig_counters(&rig, &c);
+		assert_int_equal(c.injected, 1);
+		assert_int_equal(c.rx_errors, 1);
+		assert_int_equal(c.offered, kinds[i].fatal ? 3 + c.queue_not_ready : 5);
+		rig_rx_destroy(&rig, &rx);
+		rig_end(&rig);
+	}
+}
+
 static void
 out_of_buffer(void **state)
 {
@@ -389,6 +437,7 @@ main(void)
 		cmocka_unit_test(flags_are_computed),
 		cmocka_unit_test(scatter),
 		cmocka_unit_test(short_buffers),
+		cmocka_unit_test(injected),
 		cmocka_unit_test(out_of_buffer),
 		cmocka_unit_test(never_read_again),
 		{"protection: variant of the key", protection, NULL, NULL, &bad[0]},

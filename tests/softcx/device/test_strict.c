@@ -72,10 +72,11 @@ complete_one(struct fixture *f)
 	assert_non_null(rig_poll(&f->cq));
 }
 
+/* Longer than software may take from the record to the register. */
 static void
-wait_ms(unsigned int ms)
+wait_long(void)
 {
-	const struct timespec ts = {0, ms * 1000000L};
+	const struct timespec ts = {1, 100000000};
 
 	nanosleep(&ts, NULL);
 }
@@ -96,7 +97,7 @@ good(void **state)
 		rig_cq_ack(&f.rx.cq);
 		rig_cq_ack(&f.cq);
 	}
-	wait_ms(2);
+	wait_long();
 	rig_run(&f.rig);
 	end(&f, 0, "");
 }
@@ -198,6 +199,51 @@ cqe_written(void **state)
 	end(&f, 1, "CQE 0 was written by software");
 }
 
+/* An error CQE that was seen may be written to, and any may be taken back. */
+static void
+cqe_noted(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, true);
+	for (int i = 0; i < 9; i++) {
+		complete_one(&f);
+		rig_cq_ack(&f.cq);
+		if (i == 0)
+			f.cq.buf[63] = MLX5_CQE_INVALID << 4;
+	}
+	rig_sq_write(&f.sq, MLX5_OPCODE_NOP + 1, RIG_CE_ALWAYS, NULL, 0, NULL, 0, 0);
+	rig_sq_ring(&f.sq);
+	rig_run(&f.rig);
+	rig_expect_error(&f.cq, MLX5_CQE_REQ_ERR, 9, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	rig_cq_ack(&f.cq);
+	f.cq.buf[64 + 17] ^= 1;
+	rig_sq_ready(&f.rig, &f.sq);
+	for (int i = 0; i < 8; i++) {
+		complete_one(&f);
+		rig_cq_ack(&f.cq);
+	}
+	end(&f, 0, "");
+}
+
+/* WQEs that were flushed had their doorbell, too. */
+static void
+register_of_flushed(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, true);
+	rig_sq_write(&f.sq, MLX5_OPCODE_NOP + 1, RIG_CE_ALWAYS, NULL, 0, NULL, 0, 0);
+	rig_sq_write(&f.sq, MLX5_OPCODE_NOP, RIG_CE_ALWAYS, NULL, 0, NULL, 0, 0);
+	rig_sq_ring(&f.sq);
+	rig_run(&f.rig);
+	wait_long();
+	rig_run(&f.rig);
+	end(&f, 0, "");
+}
+
 static void
 no_register(void **state)
 {
@@ -212,9 +258,8 @@ no_register(void **state)
 	memset(f.sq.uar, 0, 4096);
 	rig_sq_ring(&f.sq);
 	rig_run(&f.rig);
-	wait_ms(2);
+	wait_long();
 	rig_run(&f.rig);
-	wait_ms(2);
 	rig_run(&f.rig);
 	end(&f, 1, "register does not have the last WQE, 1");
 }
@@ -246,6 +291,8 @@ main(void)
 		cmocka_unit_test(stale_index),
 		cmocka_unit_test(cq_index_back),
 		cmocka_unit_test(cqe_written),
+		cmocka_unit_test(cqe_noted),
+		cmocka_unit_test(register_of_flushed),
 		cmocka_unit_test(no_register),
 		cmocka_unit_test(not_strict),
 	};

@@ -246,6 +246,41 @@ errors(void **state)
 	end(&f);
 }
 
+/* The second WQE fails though it is good; after a reset two more, and the second of those fails. */
+static void
+injected(void **state)
+{
+	struct softcx_port_counters c;
+	struct fixture f;
+	const char *why;
+
+	(void)state;
+	rig_init(&f.rig);
+	f.rig.config.wire = SOFTCX_WIRE_SINK;
+	assert_int_equal(softcx_config_set(&f.rig.config, "inject", "sq-prot:2", &why), 0);
+	rig_start(&f.rig);
+	rig_cq_create(&f.rig, &f.cq, 16);
+	rig_sq_create(&f.rig, &f.sq, &f.cq, 16);
+	for (int i = 0; i < 2; i++) {
+		rig_sq_ready(&f.rig, &f.sq);
+		for (int n = 0; n < 3; n++)
+			rig_sq_send(&f.sq, rig_buf(&f.rig, 0), 60, f.rig.lkey, RIG_CE_ALWAYS);
+		rig_run(&f.rig);
+		rig_expect(&f.cq, MLX5_CQE_REQ, 0);
+		rig_expect_error(&f.cq, MLX5_CQE_REQ_ERR, 1, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+		rig_expect_error(&f.cq, MLX5_CQE_REQ_ERR, 2, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+		rig_expect_none(&f.cq);
+		rig_cq_ack(&f.cq);
+	}
+	rig_counters(&f.rig, &c);
+	assert_int_equal(c.injected, 2);
+	assert_int_equal(c.tx_errors, 2);
+	assert_int_equal(c.tx_packets, 2);
+	rig_sq_destroy(&f.rig, &f.sq);
+	rig_cq_destroy(&f.rig, &f.cq);
+	rig_end(&f.rig);
+}
+
 /* States go one by one. */
 static void
 states(void **state)
@@ -317,6 +352,7 @@ main(void)
 		{"error: queue", errors, NULL, NULL, &bad[5]},
 		{"error: no size", errors, NULL, NULL, &bad[6]},
 		{"error: no Ethernet segment", errors, NULL, NULL, &bad[7]},
+		cmocka_unit_test(injected),
 		cmocka_unit_test(states),
 		cmocka_unit_test(not_before_rts),
 	};

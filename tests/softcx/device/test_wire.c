@@ -270,6 +270,25 @@ duplication(void **state)
 	end(&f);
 }
 
+/* In full every byte of IPv4 and UDP, too, as their checksums say; 42 and on are the stamp's. */
+static void
+wrong_checksums(void **state)
+{
+	struct fixture f;
+	uint64_t n = 0;
+
+	(void)state;
+	start(&f, SOFTCX_PAYLOAD_FULL, 200);
+	for (uint32_t at = 26; at < 42; at++) {
+		rig_buf(&f.rig, 0)[at] ^= 0x10;
+		send_back(&f, 0);
+		rig_buf(&f.rig, 0)[at] ^= 0x10;
+		n++;
+		assert_verdict(&f, n, 0, 0, 0, n, 0);
+	}
+	end(&f);
+}
+
 /* Every byte of the stamp in payload header, and every byte behind the UDP header in full. */
 static void
 corruption(void **state)
@@ -390,6 +409,7 @@ main(void)
 		cmocka_unit_test(loss),
 		cmocka_unit_test(reordering),
 		cmocka_unit_test(duplication),
+		cmocka_unit_test(wrong_checksums),
 		cmocka_unit_test(corruption),
 		cmocka_unit_test(foreign),
 		cmocka_unit_test(drops_are_no_loss),
