@@ -27,5 +27,8 @@ tortures() {
 for recycle in off cache pool; do
 	tortures "$recycle" "$recycle" 12 4000
 done
+for recycle in off cache pool; do
+	tortures "$recycle" "$recycle" 2 20000 broken
+done
 tortures cache cache 1 20000 slow
 tortures pool pool 1 20000 slow

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An application that treats received packets in every legal way, on the ports it finds:
- *	torture EAL-ARGUMENT... -- RECYCLE STARTS PACKETS [slow]
+ *	torture EAL-ARGUMENT... -- RECYCLE STARTS PACKETS [slow|broken]
  * It holds them, clones and chains them, sends them, and frees them here or on another lcore, in
  * random order and by every call that frees, while port 0 is stopped and started STARTS times, each
  * after PACKETS packets. A packet must not change while it is held, nor come twice; in the end all
  * buffers must be in their pool. With `slow` the first packet is held to the end, and all others
- *are freed at once, which blocks recycling from a FIFO and no other.
+ *are freed at once, which blocks recycling from a FIFO and no other. With `broken` some frames
+ * lie about their length, so that send queues fail, and have to start anew.
  */
 
 #include <inttypes.h>
@@ -49,7 +50,7 @@ struct held {
 
 static struct rte_mempool *pool, *clones;
 static struct rte_ring *to_worker;
-static bool worker_ends;
+static bool worker_ends, broken;
 static struct rte_mbuf *last; /* waits for one to be chained with */
 
 static struct note *
@@ -164,6 +165,8 @@ transmit(struct held *held, uint16_t port, uint16_t queue, struct rte_mbuf *m, b
 		return;
 	}
 	look(m);
+	if (broken && m->nb_segs == 1 && rte_rand_max(50) == 0)
+		m->data_len = 12000; /* the card sends no such frame */
 	if (rte_eth_tx_burst(port, queue, &m, 1) != 1)
 		rte_pktmbuf_free(m);
 }
@@ -260,6 +263,9 @@ check_counters(uint16_t port, const char *recycle, bool slow)
 		REQUIRE(busy > 0 && (slow || reuse > 0));
 	if (strcmp(recycle, "pool") == 0)
 		REQUIRE(cached > 0 && fast > 0);
+	/* the second failure was after a recovery that worked */
+	if (broken)
+		REQUIRE(xstat(port, "tx_recoveries") > 1 && xstat(port, "tx_errors") > 1);
 }
 
 static uint64_t
@@ -330,7 +336,9 @@ main(int argc, char **argv)
 	clones = rte_pktmbuf_pool_create("clones", POOL, 0, 16, 0, 0);
 	to_worker = rte_ring_create("to_worker", 1024, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	REQUIRE(pool != NULL && clones != NULL && to_worker != NULL);
-	run(0, argv[1], strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10), argc - skip > 4);
+	broken = argc - skip > 4 && strcmp(argv[4], "broken") == 0;
+	run(0, argv[1], strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10),
+		argc - skip > 4 && strcmp(argv[4], "slow") == 0);
 	if (rte_mempool_in_use_count(pool) != 0 || rte_mempool_in_use_count(clones) != 0)
 		rte_exit(EXIT_FAILURE, "%u buffers and %u clones are away\n",
 			rte_mempool_in_use_count(pool), rte_mempool_in_use_count(clones));
