@@ -43,3 +43,45 @@ softcx_eal=()   # further arguments of EAL's
 softcx_stat() {
 	jq ".ports[$1].$2" "$tmp/stats.json"
 }
+
+# softcx_sum PORT NAME...: several added up.
+softcx_sum() {
+	local port=$1 sum=0 name
+
+	shift
+	for name; do
+		sum=$((sum + $(softcx_stat "$port" "$name")))
+	done
+	echo "$sum"
+}
+
+# softcx_conserved PORT: each frame that was offered has a fate.
+softcx_conserved() {
+	expect "port $1: offered, and what became of it" "$(softcx_stat "$1" offered)" -eq \
+		"$(softcx_sum "$1" rx_packets out_of_buffer rx_errors no_flow flow_drops queue_not_ready)"
+}
+
+# more_than NUMBER NAME: testpmd's port 0 has counted more by now.
+more_than() {
+	testpmd 'show port stats all'
+	[ "$(port_stat 0 "$2")" -gt "$1" ]
+}
+
+# Nothing has come to testpmd's port 0 for a while.
+is_quiet() {
+	local now
+
+	sleep 0.1
+	testpmd 'show port stats all'
+	now=$(($(port_stat 0 RX-packets) + $(port_stat 0 RX-missed) + $(port_stat 0 RX-errors)))
+	quiet_for=$((now == quiet_at ? quiet_for + 1 : 0))
+	quiet_at=$now
+	[ "$quiet_for" -ge 8 ]
+}
+
+# Wait until all frames of a generator that ends (--packets) have come to testpmd's port 0.
+all_came() {
+	wait_for 20 more_than 0 RX-packets || { testpmd_show_log; fail 'no frame comes'; }
+	quiet_for=0 quiet_at=0
+	wait_for 40 is_quiet || { testpmd_show_log; fail 'frames do not end'; }
+}
