@@ -77,13 +77,14 @@ release_packets(struct release *release, struct rte_mbuf **pkts, uint16_t n)
 		release->fifo[release->next] = pkts[i];
 		release->next = release->next + 1 == release->hold ? 0 : release->next + 1;
 	}
-	free_or_pass(release, oldest, n_oldest);
+	if (n_oldest > 0)
+		free_or_pass(release, oldest, n_oldest);
 }
 
 unsigned int
 release_free(struct release *release)
 {
-	struct rte_mbuf *pkts[FREE_BURST];
+	struct rte_mbuf *pkts[FREE_BURST] = {NULL};
 	unsigned int n;
 
 	if (release->to_other == NULL)

@@ -6,7 +6,7 @@
  * random order and by every call that frees, while port 0 is stopped and started STARTS times, each
  * after PACKETS packets. A packet must not change while it is held, nor come twice; in the end all
  * buffers must be in their pool. With `slow` the first packet is held to the end, and all others
- *are freed at once, which blocks recycling from a FIFO and no other. With `broken` some frames
+ * are freed at once, which blocks recycling from a FIFO and no other. With `broken` some frames
  * lie about their length, so that send queues fail, and have to start anew.
  */
 

@@ -253,7 +253,7 @@ pp_recycle_queue_open(struct pp_recycle_queue *queue)
 void
 pp_recycle_queue_close(struct pp_recycler *recycler, struct pp_recycle_queue *queue)
 {
-	void *pages[PP_RECYCLE_REFILL];
+	void *pages[PP_RECYCLE_REFILL] = {NULL};
 	uint32_t n;
 
 	pp_store_relaxed(&queue->open, 0);

@@ -273,7 +273,7 @@ static __rte_always_inline uint16_t
 burst(struct mlx5pp_txq *txq, struct rte_mbuf **pkts, const uint16_t n, const bool many)
 {
 	const uint32_t generation = __atomic_load_n(&txq->port->mrs.generation, __ATOMIC_ACQUIRE);
-	uint32_t last = txq->pi;
+	uint32_t last;
 	uint64_t bytes = 0;
 	uint16_t i, sent = 0;
 
