@@ -62,23 +62,24 @@ free_or_pass(struct release *release, struct rte_mbuf **pkts, uint16_t n)
 void
 release_packets(struct release *release, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct rte_mbuf *oldest[BURST_MAX];
 	uint16_t i, n_oldest = 0;
 
 	if (release->hold == 0) {
 		free_or_pass(release, pkts, n);
 		return;
 	}
+	/* what goes takes the places of those that came before it */
 	for (i = 0; i < n; i++) {
+		struct rte_mbuf **slot = &release->fifo[release->next], *oldest = *slot;
+
+		*slot = pkts[i];
 		if (release->held == release->hold)
-			oldest[n_oldest++] = release->fifo[release->next];
+			pkts[n_oldest++] = oldest;
 		else
 			release->held++;
-		release->fifo[release->next] = pkts[i];
 		release->next = release->next + 1 == release->hold ? 0 : release->next + 1;
 	}
-	if (n_oldest > 0)
-		free_or_pass(release, oldest, n_oldest);
+	free_or_pass(release, pkts, n_oldest);
 }
 
 unsigned int
