@@ -61,14 +61,21 @@ bool pp_lock_inherit(struct pp_lock *lock);
 /* The waiting half of pp_lock(). */
 bool pp_lock_wait(struct pp_lock *lock);
 
+/* Of a lock that is probably free: its line crosses the cores once, not to be read first. */
 static inline bool
-pp_trylock(struct pp_lock *lock)
+pp_lock_grab(struct pp_lock *lock)
 {
 	uint32_t nobody = 0;
 
-	return pp_load_relaxed(&lock->holder) == 0 &&
-	       __atomic_compare_exchange_n(
-		       &lock->holder, &nobody, pp_self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	pp_stall();
+	return __atomic_compare_exchange_n(
+		&lock->holder, &nobody, pp_self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static inline bool
+pp_trylock(struct pp_lock *lock)
+{
+	return pp_load_relaxed(&lock->holder) == 0 && pp_lock_grab(lock);
 }
 
 /*
@@ -78,7 +85,7 @@ pp_trylock(struct pp_lock *lock)
 static inline bool
 pp_lock(struct pp_lock *lock)
 {
-	return likely(pp_trylock(lock)) ? false : pp_lock_wait(lock);
+	return likely(pp_lock_grab(lock)) ? false : pp_lock_wait(lock);
 }
 
 static inline void

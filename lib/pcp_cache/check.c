@@ -214,18 +214,35 @@ pcp_check_lists(struct pcp *pcp)
 		check_list(pcp, order);
 }
 
+static void
+forget_stacks(struct pcp_depot_list *list)
+{
+	for (uint32_t i = 0; i < list->n_shelves; i++)
+		for (unsigned int kind = 0; kind < PCP_KINDS; kind++) {
+			struct pcp_stack *stack = &list->shelf[i].stack[kind];
+
+			pp_store_release(&stack->top, stack->bottom);
+		}
+}
+
 /* More magazines than there are: which of them are in two places, nobody knows. */
 static void
 check_stacks(struct pcp_depot *depot, unsigned int order)
 {
 	struct pcp_depot_list *list = &depot->list[order];
-	const uint64_t full = pcp_stack_count(&list->full), empty = pcp_stack_count(&list->empty);
+	const uint32_t counted = depot->n_full[order];
+	const uint64_t full = pcp_depot_count(list, PCP_FULL);
+	const uint64_t n = full + pcp_depot_count(list, PCP_EMPTY);
 
-	if (likely(full + empty < pcp_depot_magazines(depot, order)))
+	if (unlikely(n >= pcp_depot_magazines(depot, order))) {
+		bad_count(depot, order, "magazines in the depot", n);
+		forget_stacks(list);
+	} else if (unlikely(full != counted)) {
+		bad_count(depot, order, "full magazines in the depot", counted);
+	} else {
 		return;
-	bad_count(depot, order, "magazines in the depot", full + empty);
-	pp_store_release(&list->full.top, list->full.bottom);
-	pp_store_release(&list->empty.top, list->empty.bottom);
+	}
+	pcp_depot_recount(depot);
 }
 
 void

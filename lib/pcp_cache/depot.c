@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The depot: magazines that no lcore has loaded, last in first out. */
+/*
+ * The depot: magazines that no lcore has loaded. Each lcore has a shelf, last in first out, and
+ * looks at the others when that is empty: what it put down itself is in its own core's cache.
+ */
 
 #include <rte_errno.h>
 #include <rte_malloc.h>
@@ -31,21 +34,65 @@ pop_coldest(struct pcp_stack *stack)
 	return magazine;
 }
 
-/* The contents are whole whoever held the lock: nothing to mend. */
-static void
-lock(struct pcp_depot *depot)
+uint64_t
+pcp_depot_count(const struct pcp_depot_list *list, enum pcp_kind kind)
 {
-	(void)pp_lock(&depot->lock);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < list->n_shelves; i++)
+		n += pcp_stack_count(&list->shelf[i].stack[kind]);
+	return n;
 }
 
-/* The same, to use magazines of one order. */
+void
+pcp_depot_recount(struct pcp_depot *depot)
+{
+	for (unsigned int order = 0; order <= depot->config.max_order; order++)
+		pp_store_relaxed(&depot->n_full[order],
+			(uint32_t)pcp_depot_count(&depot->list[order], PCP_FULL));
+}
+
+/* To use magazines of one order. */
 static struct pcp_depot_list *
 lock_list(struct pcp_depot *depot, unsigned int order)
 {
-	lock(depot);
+	pcp_depot_lock(depot);
 	if (unlikely(depot->tag != 0))
 		pcp_check_depot_list(depot, order);
 	return &depot->list[order];
+}
+
+static struct pcp_stack *
+own_stack(struct pcp_depot_list *list, unsigned int lcore_id, enum pcp_kind kind)
+{
+	return &list->shelf[lcore_id & (list->n_shelves - 1)].stack[kind];
+}
+
+/* Where most are; none anywhere if none there. */
+static struct pcp_shelf *
+fullest_shelf(struct pcp_depot_list *list, enum pcp_kind kind)
+{
+	struct pcp_shelf *fullest = &list->shelf[0];
+
+	for (uint32_t i = 1; i < list->n_shelves; i++)
+		if (pcp_stack_count(&list->shelf[i].stack[kind]) >
+			pcp_stack_count(&fullest->stack[kind]))
+			fullest = &list->shelf[i];
+	return fullest;
+}
+
+static struct pcp_magazine *
+pop_any(struct pcp_depot_list *list, unsigned int lcore_id, enum pcp_kind kind)
+{
+	struct pcp_magazine *magazine = pop(own_stack(list, lcore_id, kind));
+
+	return likely(magazine != NULL) ? magazine : pop(&fullest_shelf(list, kind)->stack[kind]);
+}
+
+static void
+count_full(struct pcp_depot *depot, unsigned int order, uint32_t n)
+{
+	pp_store_relaxed(&depot->n_full[order], depot->n_full[order] + n);
 }
 
 static struct pcp_magazine *
@@ -56,10 +103,22 @@ checked(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *full)
 	return full;
 }
 
-static void
-unlock(struct pcp_depot *depot)
+static struct pcp_magazine *
+pop_full(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order)
 {
-	pp_unlock(&depot->lock);
+	struct pcp_magazine *full = pop_any(&depot->list[order], lcore_id, PCP_FULL);
+
+	if (likely(full != NULL))
+		count_full(depot, order, -UINT32_C(1));
+	return checked(depot, order, full);
+}
+
+static void
+push_full(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order,
+	struct pcp_magazine *full)
+{
+	push(own_stack(&depot->list[order], lcore_id, PCP_FULL), full);
+	count_full(depot, order, 1);
 }
 
 /* Under the lock, and before the pages' former place looks empty. */
@@ -83,21 +142,25 @@ give_to_zone(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *m
 }
 
 /*
- * Give the coldest magazine to the zone, if more than `keep` blocks would stay or none is to stay.
- * Under the lock: whoever finds the depot dry must find the zone filled. False when there was none.
+ * Give the coldest magazine of the fullest shelf to the zone, if more than `keep` blocks would stay
+ * or none is to stay. Under the lock: whoever finds the depot dry must find the zone filled. False
+ * when there was none.
  */
 static bool
 drain_one(struct pcp_depot *depot, unsigned int order, uint64_t keep, uint64_t *moved)
 {
 	struct pcp_depot_list *list = lock_list(depot, order);
-	const uint64_t full = pcp_stack_count(&list->full);
+	const uint64_t full = depot->n_full[order];
 	bool any = true;
 
 	if (full > keep / list->batch) {
-		struct pcp_magazine *magazine = checked(depot, order, pop_coldest(&list->full));
+		struct pcp_shelf *shelf = fullest_shelf(list, PCP_FULL);
+		struct pcp_magazine *magazine =
+			checked(depot, order, pop_coldest(&shelf->stack[PCP_FULL]));
 
+		count_full(depot, order, -UINT32_C(1));
 		*moved += give_to_zone(depot, order, magazine);
-		push(&list->empty, magazine);
+		push(&shelf->stack[PCP_EMPTY], magazine);
 	} else if (list->partial->count > 0 && full * list->batch + list->partial->count > keep) {
 		*moved += give_to_zone(depot, order, list->partial);
 	} else {
@@ -105,7 +168,7 @@ drain_one(struct pcp_depot *depot, unsigned int order, uint64_t keep, uint64_t *
 	}
 	if (any)
 		count_arrival(depot);
-	unlock(depot);
+	pcp_depot_unlock(depot);
 	return any;
 }
 
@@ -120,39 +183,43 @@ pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep)
 }
 
 struct pcp_magazine *
-pcp_depot_take_full(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *empty)
+pcp_depot_take_full(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order,
+	struct pcp_magazine *empty, struct pcp_attempt *attempt)
 {
 	struct pcp_depot_list *list = lock_list(depot, order);
-	struct pcp_magazine *got = checked(depot, order, pop(&list->full));
+
+	pcp_attempt_begins(attempt, depot);
+	struct pcp_magazine *got = pop_full(depot, lcore_id, order);
 
 	pp_store_relaxed(&empty->count, 0);
-	if (got != NULL) {
-		push(&list->empty, empty);
+	if (likely(got != NULL)) {
+		push(own_stack(list, lcore_id, PCP_EMPTY), empty);
+		depot->taken++;
 	} else if (list->partial->count > 0) {
 		got = list->partial;
 		pp_store_release(&list->partial, empty);
+		depot->taken++;
 	}
-	depot->exchanges += got != NULL;
-	depot->taken += got != NULL;
-	unlock(depot);
+	pcp_depot_unlock(depot);
 	return got;
 }
 
 struct pcp_magazine *
-pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_magazine *full)
+pcp_depot_give_full(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order,
+	struct pcp_magazine *full)
 {
 	struct pcp_depot_list *list = lock_list(depot, order);
-	struct pcp_magazine *got = pop(&list->empty);
+	struct pcp_magazine *got = pop_any(list, lcore_id, PCP_EMPTY);
 
 	if (likely(got != NULL)) {
 		pp_store_relaxed(&full->count, list->batch);
-		push(&list->full, full);
-		depot->exchanges++;
+		push_full(depot, lcore_id, order, full);
+		depot->given++;
 		count_arrival(depot);
 	}
-	const uint32_t n_full = pcp_stack_count(&list->full);
+	const uint32_t n_full = depot->n_full[order];
 
-	unlock(depot);
+	pcp_depot_unlock(depot);
 	const uint32_t keep = pp_zone_pressure(depot->zone) ? 0 : list->high;
 	uint64_t moved = 0;
 
@@ -163,7 +230,8 @@ pcp_depot_give_full(struct pcp_depot *depot, unsigned int order, struct pcp_maga
 }
 
 uint32_t
-pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n)
+pcp_depot_take(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, void **pages,
+	uint32_t n)
 {
 	struct pcp_depot_list *list = lock_list(depot, order);
 	uint32_t done = 0;
@@ -172,12 +240,12 @@ pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32
 		struct pcp_magazine *magazine = list->partial;
 
 		if (magazine->count == 0) {
-			struct pcp_magazine *full = checked(depot, order, pop(&list->full));
+			struct pcp_magazine *full = pop_full(depot, lcore_id, order);
 
 			if (full == NULL)
 				break;
 			pp_store_release(&list->partial, full);
-			push(&list->empty, magazine);
+			push(own_stack(list, lcore_id, PCP_EMPTY), magazine);
 			magazine = full;
 		}
 		const uint32_t k = RTE_MIN(n - done, magazine->count);
@@ -186,12 +254,13 @@ pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32
 		pcp_copy(pages + done, &magazine->page[magazine->count], k);
 		done += k;
 	}
-	unlock(depot);
+	pcp_depot_unlock(depot);
 	return done;
 }
 
 uint32_t
-pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, uint32_t n)
+pcp_depot_put(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order,
+	void *const *pages, uint32_t n)
 {
 	struct pcp_depot_list *list = lock_list(depot, order);
 	uint32_t done = 0;
@@ -200,13 +269,13 @@ pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, u
 		struct pcp_magazine *magazine = list->partial;
 
 		if (magazine->count == list->batch) {
-			struct pcp_magazine *empty = pop(&list->empty);
+			struct pcp_magazine *empty = pop_any(list, lcore_id, PCP_EMPTY);
 
 			if (unlikely(empty == NULL))
 				break;
 			pp_store_relaxed(&empty->count, 0);
 			pp_store_release(&list->partial, empty);
-			push(&list->full, magazine);
+			push_full(depot, lcore_id, order, magazine);
 			magazine = empty;
 		}
 		const uint32_t k = RTE_MIN(n - done, list->batch - magazine->count);
@@ -217,7 +286,7 @@ pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, u
 	}
 	if (done > 0)
 		count_arrival(depot);
-	unlock(depot);
+	pcp_depot_unlock(depot);
 	return done;
 }
 
@@ -225,10 +294,8 @@ uint64_t
 pcp_depot_hint(const struct pcp_depot *depot, unsigned int order)
 {
 	const struct pcp_depot_list *list = &depot->list[order];
-	const uint32_t top = pp_load_relaxed(&list->full.top);
-	const uint32_t full = top - pp_load_relaxed(&list->full.bottom);
 
-	return (uint64_t)full * list->batch +
+	return (uint64_t)pp_load_relaxed(&depot->n_full[order]) * list->batch +
 	       pp_load_relaxed(&pp_load_relaxed(&list->partial)->count);
 }
 
@@ -237,15 +304,14 @@ pcp_depot_pages(struct pcp_depot *depot)
 {
 	uint64_t pages = 0;
 
-	lock(depot);
+	pcp_depot_lock(depot);
 	for (unsigned int order = 0; order <= depot->config.max_order; order++) {
 		const struct pcp_depot_list *list = &depot->list[order];
-
-		const uint64_t full = pcp_stack_count(&list->full);
+		const uint64_t full = depot->n_full[order];
 
 		pages += (full * list->batch + list->partial->count) << order;
 	}
-	unlock(depot);
+	pcp_depot_unlock(depot);
 	return pages;
 }
 
@@ -292,7 +358,14 @@ n_slots(const struct pcp_depot *depot, unsigned int order)
 	return rte_align32pow2((uint32_t)pcp_depot_magazines(depot, order));
 }
 
-/* Either stack of an order can hold all of its magazines. Returns the slots that are left. */
+/* Magazines of higher orders have few lines, and there are many: no room for more stacks. */
+static uint32_t
+n_shelves_of(unsigned int order)
+{
+	return order == 0 ? PCP_SHELVES : 1;
+}
+
+/* Any stack of an order can hold all of its magazines. Returns the slots that are left. */
 static struct pcp_magazine **
 stack_init(struct pcp_stack *stack, struct pcp_magazine **slots, uint32_t n)
 {
@@ -330,7 +403,8 @@ pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 		list->batch = batch_of(config, order);
 		list->high = high_of(config, order);
 		size += pcp_depot_magazines(depot, order) * pcp_magazine_size(list->batch);
-		slots += 2 * n_slots(depot, order);
+		list->n_shelves = n_shelves_of(order);
+		slots += (size_t)PCP_KINDS * list->n_shelves * n_slots(depot, order);
 	}
 	depot->magazines = pcp_meta_alloc(zone, size);
 	depot->slots = pcp_meta_alloc(zone, slots * sizeof(depot->slots[0]));
@@ -343,16 +417,20 @@ pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config)
 	for (unsigned int order = 0; order <= config->max_order; order++) {
 		struct pcp_depot_list *list = &depot->list[order];
 
-		slot = stack_init(&list->full, slot, n_slots(depot, order));
-		slot = stack_init(&list->empty, slot, n_slots(depot, order));
+		for (uint32_t i = 0; i < list->n_shelves; i++)
+			for (unsigned int kind = 0; kind < PCP_KINDS; kind++)
+				slot = stack_init(
+					&list->shelf[i].stack[kind], slot, n_slots(depot, order));
+		struct pcp_stack *first = &list->shelf[0].stack[PCP_EMPTY];
+
 		for (uint64_t i = pcp_depot_magazines(depot, order); i > 0; i--) {
 			struct pcp_magazine *magazine = (struct pcp_magazine *)memory;
 
 			memory += pcp_magazine_size(list->batch);
 			magazine->count = 0;
-			push(&list->empty, magazine);
+			push(first, magazine);
 		}
-		list->partial = pop(&list->empty);
+		list->partial = pop(first);
 	}
 	return depot;
 

@@ -58,10 +58,10 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 		.high_order_allocs = pp_load_relaxed(&depot->high_order_allocs),
 		.depot_pages = pcp_depot_pages(depot),
 	};
-	pp_lock(&depot->lock);
-	stats->exchanges = depot->exchanges;
+	pcp_depot_lock(depot);
+	stats->exchanges = depot->taken + depot->given;
 	stats->taken = depot->taken;
-	pp_unlock(&depot->lock);
+	pcp_depot_unlock(depot);
 	pp_lock(&depot->reclaim_lock);
 	stats->reclaims = depot->reclaims;
 	stats->reclaim_blocks = depot->reclaim_blocks;
@@ -175,6 +175,15 @@ list_is_valid(const struct pcp_list *list, uint32_t batch)
 	       (previous == 0 || previous == batch) && list->loaded != list->previous;
 }
 
+static bool
+stack_is_full(const struct pcp_stack *stack, uint32_t batch)
+{
+	for (uint32_t i = stack->bottom; i != stack->top; i++)
+		if (stack->slot[i & stack->mask]->count != batch)
+			return false;
+	return true;
+}
+
 /* Exchanges are one for one; only who is killed may take a magazine along. */
 static bool
 depot_list_is_valid(const struct pcp_depot *depot, unsigned int order)
@@ -182,12 +191,14 @@ depot_list_is_valid(const struct pcp_depot *depot, unsigned int order)
 	const struct pcp_depot_list *list = &depot->list[order];
 	const uint64_t blocks = depot->config.pages >> order;
 	const uint64_t expected = (blocks + list->batch - 1) / list->batch;
-	const uint64_t n = pcp_stack_count(&list->full) + pcp_stack_count(&list->empty);
+	const uint64_t full = pcp_depot_count(list, PCP_FULL);
+	const uint64_t n = full + pcp_depot_count(list, PCP_EMPTY);
 
-	for (uint32_t i = list->full.bottom; i != list->full.top; i++)
-		if (list->full.slot[i & list->full.mask]->count != list->batch)
+	for (uint32_t i = 0; i < list->n_shelves; i++)
+		if (!stack_is_full(&list->shelf[i].stack[PCP_FULL], list->batch))
 			return false;
 	return list->partial != NULL && list->partial->count <= list->batch &&
+	       full == depot->n_full[order] &&
 	       (n == expected || (depot->buried > 0 && n < expected));
 }
 
@@ -198,10 +209,10 @@ pcp_cache_is_valid(struct pcp_cache *cache)
 	bool valid = true;
 
 	pcp_guard_begin();
-	pp_lock(&depot->lock);
+	pcp_depot_lock(depot);
 	for (unsigned int order = 0; order <= depot->config.max_order; order++)
 		valid = valid && depot_list_is_valid(depot, order);
-	pp_unlock(&depot->lock);
+	pcp_depot_unlock(depot);
 	pcp_guard_end();
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
 		const struct pcp *pcp = &pcp_caches(cache)[i];

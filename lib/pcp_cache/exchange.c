@@ -59,9 +59,9 @@ move_in(struct pcp *pcp, unsigned int order, struct pcp_attempt *attempt)
 		swap_magazines(list, list->previous_count, 0);
 		return true;
 	}
-	pcp_attempt_begins(attempt, depot);
 	for (;;) {
-		struct pcp_magazine *full = pcp_depot_take_full(depot, order, list->loaded);
+		struct pcp_magazine *full =
+			pcp_depot_take_full(depot, pcp_lcore_id(pcp), order, list->loaded, attempt);
 
 		if (full == NULL)
 			break;
@@ -95,10 +95,10 @@ pcp_refill(struct pcp *pcp, unsigned int order, struct pcp_attempt *attempt)
 }
 
 static void
-flush_magazine(
-	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
+flush_magazine(struct pcp *pcp, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
 {
-	const uint32_t done = pcp_depot_put(depot, order, magazine->page, count);
+	struct pcp_depot *depot = pcp->cache->depot;
+	const uint32_t done = pcp_depot_put(depot, pcp_lcore_id(pcp), order, magazine->page, count);
 
 	if (unlikely(done < count))
 		pcp_zone_free_bulk(depot, PP_PLACE_REST, LCORE_ID_ANY, order, magazine->page + done,
@@ -118,15 +118,14 @@ come_to_rest(struct pcp *pcp, unsigned int order, struct pcp_magazine *magazine,
 static uint32_t
 flush_lists(struct pcp *pcp, unsigned int order)
 {
-	struct pcp_depot *depot = pcp->cache->depot;
 	struct pcp_list *list = &pcp->list[order];
 	const uint32_t previous = come_to_rest(pcp, order, list->previous, list->previous_count);
 	const uint32_t loaded =
 		come_to_rest(pcp, order, list->loaded, pcp_count(list) + list->parked);
 
 	pcp_add(&pcp->stats[order].out, loaded + previous);
-	flush_magazine(depot, order, list->previous, previous);
-	flush_magazine(depot, order, list->loaded, loaded);
+	flush_magazine(pcp, order, list->previous, previous);
+	flush_magazine(pcp, order, list->loaded, loaded);
 	/* Whoever sees the list empty must see that its pages have arrived. */
 	pp_store_release(&list->previous_count, 0);
 	pp_store_release(&list->parked, 0);
@@ -152,7 +151,7 @@ is_sound(struct pcp *pcp, unsigned int order)
 		return true;
 	/* They rest now; the flush will see to the previous magazine. */
 	pcp_add(&pcp->stats[order].out, good);
-	flush_magazine(depot, order, list->loaded, good);
+	flush_magazine(pcp, order, list->loaded, good);
 	pcp_set_count(list, 0);
 	return false;
 }
@@ -174,7 +173,8 @@ move_out(struct pcp *pcp, unsigned int order)
 		return;
 	}
 	pcp_add(&pcp->stats[order].out, count);
-	struct pcp_magazine *empty = pcp_depot_give_full(depot, order, list->loaded);
+	struct pcp_magazine *empty =
+		pcp_depot_give_full(depot, pcp_lcore_id(pcp), order, list->loaded);
 
 	if (likely(empty != NULL)) {
 		pcp_prefetch_magazine(empty, list->capacity, true);

@@ -35,17 +35,31 @@ pcp_stack_count(const struct pcp_stack *stack)
 	return stack->top - stack->bottom;
 }
 
+enum pcp_kind {
+	PCP_EMPTY,
+	PCP_FULL, /* B pages each */
+	PCP_KINDS
+};
+
+/* What lcores of one number, modulo the shelves, put down: their cores' caches have its lines. */
+struct pcp_shelf {
+	struct pcp_stack stack[PCP_KINDS];
+} __rte_cache_aligned;
+
+#define PCP_SHELVES 8
+
 /*
  * Magazines of one order that no lcore has loaded. With B pages per magazine and N in the zone the
  * depot was born with ceil(N/B) + 1, and each cache brought two along: whatever the caches hold,
- * an empty one is there for whoever has a full one to give.
+ * an empty one is there for whoever has a full one to give. It is on some shelf: who finds nothing
+ * on its own takes from the others.
  */
 struct pcp_depot_list {
-	struct pcp_stack full; /* B pages each */
-	struct pcp_stack empty;
 	struct pcp_magazine *partial; /* the one that flushes pour into: 0..B pages */
 	uint32_t batch;
-	uint32_t high; /* full magazines beyond this go to the zone */
+	uint32_t high;      /* full magazines beyond this go to the zone */
+	uint32_t n_shelves; /* a power of two */
+	struct pcp_shelf shelf[PCP_SHELVES];
 };
 
 /* Memory of magazines; it outlives the cache that brought it, for they wander. */
@@ -55,11 +69,14 @@ struct pcp_memory {
 
 /* What the caches of a zone share. */
 struct pcp_depot {
+	/* What every exchange writes, on one line. */
 	struct pp_lock lock;
 	uint64_t arrivals; /* of free pages, from caches in the depot, or from it in the zone */
-	struct pcp_depot_list list[PCP_ORDERS];
-	uint64_t exchanges;
-	uint64_t taken; /* exchanges of an empty magazine for one with pages */
+	uint64_t taken;    /* exchanges of an empty magazine for one with pages */
+	uint64_t given;    /* of a full one for an empty one */
+	uint32_t n_full[PCP_ORDERS]; /* full magazines on all shelves */
+
+	struct pcp_depot_list list[PCP_ORDERS] __rte_cache_aligned;
 
 	struct pp_lock reclaim_lock __rte_cache_aligned; /* one reclaim at a time */
 	uint64_t backoff_until;                          /* TSC; no membarrier before */
@@ -179,7 +196,7 @@ pcp_unpark(struct pcp *pcp)
 		pcp_unpark_lists(pcp);
 }
 
-/* Ask for all lines of a magazine at once: it comes from another core's cache. */
+/* Ask for all lines of a magazine at once: it may come from another core's cache. */
 static inline void
 pcp_prefetch_magazine(const struct pcp_magazine *magazine, uint32_t count, bool for_write)
 {
@@ -196,6 +213,25 @@ void *pcp_meta_alloc(const struct pp_zone *zone, size_t size);
 
 /* ---- depot.c; takes the depot's lock ---- */
 
+/* Magazines of a kind on all shelves; under the lock. */
+uint64_t pcp_depot_count(const struct pcp_depot_list *list, enum pcp_kind kind);
+
+/* The stacks are whole whoever held the lock; what was counted of them may be one off. */
+void pcp_depot_recount(struct pcp_depot *depot);
+
+static inline void
+pcp_depot_lock(struct pcp_depot *depot)
+{
+	if (unlikely(pp_lock(&depot->lock)))
+		pcp_depot_recount(depot);
+}
+
+static inline void
+pcp_depot_unlock(struct pcp_depot *depot)
+{
+	pp_unlock(&depot->lock);
+}
+
 struct pcp_depot *pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config);
 void pcp_depot_destroy(struct pcp_depot *depot);
 
@@ -204,30 +240,6 @@ uint64_t pcp_depot_magazines(const struct pcp_depot *depot, unsigned int order);
 
 /* Bytes of a magazine of `batch` pages. */
 size_t pcp_magazine_size(uint32_t batch);
-
-/* Swap an empty magazine for one with pages; NULL, and the empty one kept, when there is none. */
-struct pcp_magazine *pcp_depot_take_full(
-	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *empty);
-
-/*
- * Swap a full magazine for an empty one; the surplus above `high` goes to the zone. NULL, and the
- * full one kept, when pages were freed that do not exist.
- */
-struct pcp_magazine *pcp_depot_give_full(
-	struct pcp_depot *depot, unsigned int order, struct pcp_magazine *full);
-
-/* Take up to n blocks out of the magazines; put n back. Returns how many. */
-uint32_t pcp_depot_take(struct pcp_depot *depot, unsigned int order, void **pages, uint32_t n);
-uint32_t pcp_depot_put(struct pcp_depot *depot, unsigned int order, void *const *pages, uint32_t n);
-
-/* Give whole magazines to the zone until at most `keep` blocks are left. Returns blocks moved. */
-uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep);
-
-/* Blocks of an order in the depot, without its lock: a hint. */
-uint64_t pcp_depot_hint(const struct pcp_depot *depot, unsigned int order);
-
-/* Pages in the depot, all orders. */
-uint64_t pcp_depot_pages(struct pcp_depot *depot);
 
 /* What one call has seen of the depot, and how often it has tried. */
 struct pcp_attempt {
@@ -241,6 +253,38 @@ pcp_attempt_begins(struct pcp_attempt *attempt, const struct pcp_depot *depot)
 	attempt->arrivals = pp_load_acquire(&depot->arrivals);
 	attempt->tries++;
 }
+
+/*
+ * An lcore's own magazines are the first it gets back, the last one first. Any number will do, as
+ * LCORE_ID_ANY: it only says which shelf is looked at first.
+ *
+ * Swap an empty magazine for one with pages; NULL, and the empty one kept, when there is none.
+ * `attempt` begins here: under the lock, whose line has what it looks at.
+ */
+struct pcp_magazine *pcp_depot_take_full(struct pcp_depot *depot, unsigned int lcore_id,
+	unsigned int order, struct pcp_magazine *empty, struct pcp_attempt *attempt);
+
+/*
+ * Swap a full magazine for an empty one; the surplus above `high` goes to the zone. NULL, and the
+ * full one kept, when pages were freed that do not exist.
+ */
+struct pcp_magazine *pcp_depot_give_full(struct pcp_depot *depot, unsigned int lcore_id,
+	unsigned int order, struct pcp_magazine *full);
+
+/* Take up to n blocks out of the magazines; put n back. Returns how many. */
+uint32_t pcp_depot_take(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order,
+	void **pages, uint32_t n);
+uint32_t pcp_depot_put(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order,
+	void *const *pages, uint32_t n);
+
+/* Give whole magazines to the zone until at most `keep` blocks are left. Returns blocks moved. */
+uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep);
+
+/* Blocks of an order in the depot, without its lock: a hint. */
+uint64_t pcp_depot_hint(const struct pcp_depot *depot, unsigned int order);
+
+/* Pages in the depot, all orders. */
+uint64_t pcp_depot_pages(struct pcp_depot *depot);
 
 /* A counter that one thread writes and any may read. */
 static inline void

@@ -85,7 +85,7 @@ depot_alloc(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, 
 	if (order > depot->config.max_order)
 		return 0;
 	do {
-		got = pcp_depot_take(depot, order, pages + done, n - done);
+		got = pcp_depot_take(depot, lcore_id, order, pages + done, n - done);
 		good = pcp_check(
 			depot, PP_PLACE_REST, PP_PLACE_OUT, lcore_id, order, pages + done, got);
 		done += good;
@@ -147,7 +147,7 @@ depot_free(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, v
 	pp_fetch_add(&depot->frees, n);
 	pp_fetch_add(&depot->free_pages, (uint64_t)n << order);
 	if (likely(cached))
-		done = pcp_depot_put(depot, order, pages, n);
+		done = pcp_depot_put(depot, lcore_id, order, pages, n);
 	if (unlikely(done < n))
 		pcp_zone_free_bulk(depot, PP_PLACE_REST, lcore_id, order, pages + done, n - done);
 }

@@ -164,7 +164,8 @@ static void
 wrong_count_of_a_full_magazine(void **state __rte_unused)
 {
 	static const uint32_t counts[] = {0, 1, CHECKS_BATCH + 1, UINT32_MAX};
-	struct pcp_stack *full = &cache->depot->list[order].full;
+	struct pcp_depot_list *list = &cache->depot->list[order];
+	struct pcp_stack *full = &list->shelf[1 & (list->n_shelves - 1)].stack[PCP_FULL];
 	void *block[4 * CHECKS_BATCH];
 
 	for (uint32_t i = 0; i < RTE_DIM(counts); i++) {
@@ -200,17 +201,17 @@ wrong_count_of_magazines(void **state __rte_unused)
 
 	for (uint32_t i = 0; i < 2 * RTE_DIM(errors); i++) {
 		const struct pcp_depot_list was = *list;
-		struct pcp_stack *stack = i % 2 == 0 ? &list->full : &list->empty;
+		struct pcp_stack *stack = &list->shelf[0].stack[i % 2 == 0 ? PCP_FULL : PCP_EMPTY];
 
 		stack->top += errors[i / 2];
 		pcp_depot_free(cache, block, order);
 		assert_bad_count(i + 1, "magazines in the depot is");
-		assert_int_equal(pcp_stack_count(&list->full), 0);
-		assert_int_equal(pcp_stack_count(&list->empty), 0);
+		assert_int_equal(pcp_depot_count(list, PCP_FULL), 0);
+		assert_int_equal(pcp_depot_count(list, PCP_EMPTY), 0);
 		block = pcp_depot_alloc(cache, order);
 		assert_non_null(block);
-		list->full = was.full;
-		list->empty = was.empty;
+		memcpy(list->shelf, was.shelf, sizeof(list->shelf));
+		pcp_depot_recount(cache->depot);
 	}
 	free_by(2, block);
 }

@@ -68,20 +68,23 @@ the_depots_stacks(void **state __rte_unused)
 {
 	struct pcp_depot *depot = cache->depot;
 	struct pcp_depot_list *list = &depot->list[0];
+	struct pcp_stack *full = &list->shelf[0].stack[PCP_FULL];
+	struct pcp_stack *empty = &list->shelf[0].stack[PCP_EMPTY];
 
-	assert_true(pcp_stack_count(&list->full) > 0);
-	assert_noticed(list->full.slot[list->full.bottom & list->full.mask]->count, BATCH - 1);
+	assert_true(pcp_stack_count(full) > 0);
+	assert_noticed(full->slot[full->bottom & full->mask]->count, BATCH - 1);
+	assert_noticed(depot->n_full[0], depot->n_full[0] + 1);
 	assert_noticed(list->partial, NULL);
 	assert_noticed(list->partial->count, BATCH + 1);
-	assert_noticed(list->empty.top, list->empty.top + 1);
+	assert_noticed(empty->top, empty->top + 1);
 
 	/* A magazine may be missing after a process was killed, but none may be added. */
-	assert_noticed(list->empty.top, list->empty.top - 1);
+	assert_noticed(empty->top, empty->top - 1);
 	depot->buried = 1;
-	assert_noticed(list->empty.top, list->empty.top + 1);
-	list->empty.top--;
+	assert_noticed(empty->top, empty->top + 1);
+	empty->top--;
 	assert_true(pcp_cache_is_valid(cache));
-	list->empty.top++;
+	empty->top++;
 	depot->buried = 0;
 }
 

@@ -254,6 +254,20 @@ the_reclaim_lock_is_inherited(void **state __rte_unused)
 	assert_true(pcp_unit_stats().reclaims > 0);
 }
 
+/* It died under the depot's lock, between a magazine's move and its being counted. */
+static void
+full_magazines_are_counted_again(void **state __rte_unused)
+{
+	cached_by(pp_self);
+	const uint64_t pages = pcp_unit_stats().depot_pages;
+
+	cache->depot->n_full[0]++;
+	cache->depot->lock.holder = dead_pid();
+	assert_int_equal(pcp_unit_stats().depot_pages, pages);
+	assert_true(pcp_cache_is_valid(cache));
+	assert_int_equal(obtainable(), ZONE_PAGES);
+}
+
 static void
 this_lcores_cache_is_not_had_while_it_is_anothers(void **state __rte_unused)
 {
@@ -383,6 +397,7 @@ main(void)
 		TEST(the_living_are_only_asked),
 		TEST(the_dead_give_everything),
 		TEST(the_reclaim_lock_is_inherited),
+		TEST(full_magazines_are_counted_again),
 		TEST(this_lcores_cache_is_not_had_while_it_is_anothers),
 		TEST(anybody_can_drain),
 		TEST(buried_once),
