@@ -40,6 +40,9 @@ done
 for value in 1q 100GG -1 1e99 ''; do
 	refuses "--rate $value: " "--rate=$value" -- true
 done
+for value in rq-prot rq-prot:0 cq-op:5 rq-:5; do
+	refuses "--inject $value: " --inject "$value" -- true
+done
 refuses '--wire tap: ' --wire tap -- true
 refuses '--payload all: ' --payload all -- true
 refuses '--clock fake: ' --clock fake -- true
