@@ -209,7 +209,7 @@ distrust(struct pp_zone *zone, const struct pp_check *check, struct pp_page *pag
 }
 
 struct lcore_name {
-	char text[16];
+	char text[sizeof("lcore 4294967295")];
 };
 
 static struct lcore_name
