@@ -156,7 +156,8 @@ uint64_t pp_zone_abandon(struct pp_zone *zone);
 
 /*
  * Give all pages of `runs` to the zone: all or nothing. Runs may come in any order and must not
- * overlap each other or earlier ones (-EINVAL). -ENOMEM when descriptors cannot be had.
+ * overlap each other or earlier ones (-EINVAL). -ENOMEM when descriptors cannot be had. Not while
+ * others free from handlers, or by caches with checks, which look descriptors up without the lock.
  */
 int pp_zone_add_runs(struct pp_zone *zone, const struct pp_run *runs, uint32_t n_runs);
 

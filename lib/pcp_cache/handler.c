@@ -124,8 +124,8 @@ own_pcp(struct pcp_cache *cache)
 
 /*
  * Is the thread at the lists, or about to be? A section that is being entered or left (nest is 1,
- * and not `locked`) is not: it looks at `attention` after its nest is set, and will not touch the
- * lists after it has looked for handlers.
+ * and not `locked`) is not: it will look at `attention` after it has set `locked`, and will not
+ * touch the lists after it has looked for handlers.
  */
 static bool
 is_at_lists(const struct pcp *pcp)

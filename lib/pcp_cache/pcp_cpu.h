@@ -7,9 +7,11 @@
  * migrated or interrupted by a signal before the last instruction, the store of the list's state
  * word. So no lock is taken, and whoever runs on the CPU owns its lists.
  *
- * Any thread, and signal handlers; in other modes, and where the sequence has nothing to take from
- * or to put to, the calls do what pcp_cache_*() do. A library with such calls must not be unloaded
- * while a thread that made one lives: the kernel may look at the last sequence once more.
+ * Any thread, and signal handlers below pcp_handler_enter(): one that has not entered might
+ * interrupt EAL's heap, or the zone, and want them for a refill. In other modes, and where the
+ * sequence has nothing to take from or to put to, the calls do what pcp_cache_*() do. A library
+ * with such calls must not be unloaded while a thread that made one lives: the kernel may look at
+ * the last sequence once more.
  */
 
 #include "pcp.h"

@@ -21,7 +21,8 @@ extern "C" {
 void pcp_irq_save_slow(struct pcp *pcp);
 void pcp_irq_restore_slow(struct pcp *pcp);
 
-/* Enter a section; nests, also with pcp_bh_disable(). Owner only; the nested calls may be used. */
+/* Enter a section; nests strictly, also with pcp_bh_disable(): last in, first out. Owner only; the
+ * nested calls may be used. */
 static inline void
 pcp_irq_save(struct pcp *pcp)
 {

@@ -164,8 +164,15 @@ enter_section(struct pcp *pcp, uint32_t nest)
 void
 pcp_bh_disable_slow(struct pcp *pcp)
 {
+	const enum pcp_mode mode = pcp->cache->depot->config.mode;
+
+	/* A handler that ran after the last look at `attention` would leave room for a claim. */
+	if (mode == PCP_MODE_IRQ) {
+		pp_store_relaxed(&pcp->locked, 1);
+		pp_compiler_barrier();
+	}
 	enter_section(pcp, 1);
-	switch (pcp->cache->depot->config.mode) {
+	switch (mode) {
 	case PCP_MODE_SPIN:
 		pcp->locked = lock_lists(pcp);
 		break;
@@ -173,9 +180,6 @@ pcp_bh_disable_slow(struct pcp *pcp)
 		pcp_park(pcp);
 		break;
 	case PCP_MODE_IRQ:
-		pp_store_relaxed(&pcp->locked, 1);
-		pp_compiler_barrier();
-		break;
 	case PCP_MODE_BH:
 	case PCP_MODE_PREEMPT:
 	case PCP_MODE_NONE:

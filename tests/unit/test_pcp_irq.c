@@ -99,6 +99,41 @@ outside_it_runs_at_once(void **state __rte_unused)
 	assert_by_the_cache();
 }
 
+/* What a section that waits for a claimer does between two looks. */
+static void (*at_yield)(void);
+
+int __wrap_sched_yield(void);
+int
+__wrap_sched_yield(void)
+{
+	if (at_yield != NULL)
+		at_yield();
+	return 0;
+}
+
+static void
+interrupt_and_release(void)
+{
+	interrupt_me();
+	pp_fetch_and(&handle(0)->attention, ~(uint32_t)PCP_ATTENTION_CLAIMED);
+	at_yield = NULL;
+}
+
+/* A handler that ran now would come after the section's last look at claims. */
+static void
+a_section_being_entered_puts_it_off(void **state __rte_unused)
+{
+	pp_fetch_or(&handle(0)->attention, PCP_ATTENTION_CLAIMED);
+	at_yield = interrupt_and_release;
+	pcp_bh_disable(handle(0));
+	assert_null(at_yield);
+	assert_int_equal(entered, -EINPROGRESS);
+	assert_int_equal(ran, 0);
+	pcp_bh_enable(handle(0));
+	assert_int_equal(ran, 1);
+	assert_balance(1, 1);
+}
+
 enum section {
 	BH,
 	IRQ,
@@ -579,6 +614,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(outside_it_runs_at_once),
 		TEST(in_a_section_it_waits_for_the_end),
+		TEST(a_section_being_entered_puts_it_off),
 		TEST(in_a_call_it_waits_for_the_end),
 		TEST(drain_requests_are_served_at_the_end_of_irq_sections),
 		TEST(those_without_room_are_counted),

@@ -145,9 +145,12 @@ enqueue_special(const struct rte_mempool *mp, void *const *objs, unsigned int n)
 	const struct pp_mempool *pool = mp->pool_data;
 	void *rest[PUT_AT_ONCE];
 
-	if (pool->layout == PP_MEMPOOL_POPULATING)
+	/* After it comes the recycler, which another lcore may just have attached. */
+	const uint64_t layout = pp_load_acquire(&pool->layout);
+
+	if (layout == PP_MEMPOOL_POPULATING)
 		return 0;
-	if (pool->layout != PP_MEMPOOL_RECYCLING)
+	if (layout != PP_MEMPOOL_RECYCLING)
 		return refuse(mp);
 	while (n > 0) {
 		const unsigned int part = RTE_MIN(n, (unsigned int)PUT_AT_ONCE);
@@ -166,7 +169,7 @@ pagepool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
 {
 	const struct pp_mempool *pool = mp->pool_data;
 
-	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT))
+	if (unlikely(pp_load_relaxed(&pool->layout) != PP_MEMPOOL_LAYOUT))
 		return enqueue_special(mp, objs, n);
 	give_back(pool, objs, n);
 	return 0;

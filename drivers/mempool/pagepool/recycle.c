@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <rte_atomic.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 #include <rte_pause.h>
@@ -46,7 +47,7 @@ enter(struct pp_recycler *recycler, uint32_t lcore)
 	}
 	pp_store_relaxed(&recycler->lane[lcore].busy, pp_self);
 	if (unlikely(recycler->fences || recycler->pid != pp_self))
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		rte_smp_mb();
 	pp_compiler_barrier(); /* pairs with the membarrier of quiesce */
 }
 
@@ -62,7 +63,7 @@ leave(struct pp_recycler *recycler, uint32_t lcore)
 void
 pp_recycle_quiesce(struct pp_recycler *recycler)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	rte_smp_mb();
 	if (!recycler->fences)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
@@ -95,7 +96,8 @@ put_queue(struct pp_recycle_queue *queue, void *page, uint32_t lcore)
 		pp_fetch_add(&queue->closed, 1);
 		return false;
 	}
-	if (pp_load_relaxed(&queue->lcore) != lcore)
+	/* a queue without an owner has none among threads without an lcore id either */
+	if (lcore == LCORE_ID_ANY || pp_load_relaxed(&queue->lcore) != lcore)
 		return put_ring(queue, page);
 	if (unlikely(queue->count == PP_RECYCLE_CACHE)) {
 		queue->cache_full++;
@@ -110,6 +112,8 @@ unsigned int
 pp_recycle_put(struct pp_recycler *recycler, void *const *objs, unsigned int n, void **rest)
 {
 	const uint32_t lcore = rte_lcore_id();
+	/* Others may have the owner's lcore id, and may be killed in the middle of the ring. */
+	const bool may_queue = recycler->pid == pp_self;
 	unsigned int n_rest = 0;
 
 	enter(recycler, lcore);
@@ -126,7 +130,7 @@ pp_recycle_put(struct pp_recycler *recycler, void *const *objs, unsigned int n, 
 		if (mark->owner != 0) {
 			struct pp_recycle_queue *queue = recycler->queue[mark->owner];
 
-			if (likely(put_queue(queue, objs[i], lcore)))
+			if (likely(may_queue && put_queue(queue, objs[i], lcore)))
 				continue;
 			mark->owner = 0;
 			pp_fetch_add(&queue->released, 1);
