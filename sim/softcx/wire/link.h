@@ -30,8 +30,9 @@ void cx_link_destroy(struct cx_link *link);
 void cx_link_send(struct softcx_port *port, struct cx_link *link, const struct cx_gather *gather);
 unsigned int cx_link_receive(struct softcx_port *port, struct cx_link *link);
 
+/* One slot stays free: the receiver still reads the one that it has just said it took. */
 static inline bool
 cx_link_has_room(const struct cx_link *link)
 {
-	return link->tail - __atomic_load_n(&link->head, __ATOMIC_ACQUIRE) < CX_LINK_SLOTS;
+	return link->tail - __atomic_load_n(&link->head, __ATOMIC_ACQUIRE) < CX_LINK_SLOTS - 1;
 }

@@ -4,6 +4,7 @@
 #include "rig.h"
 #include "wire/check.h"
 #include "wire/gen.h"
+#include "wire/link.h"
 #include "wire/pace.h"
 
 /* ---- pacing ---- */
@@ -397,6 +398,28 @@ pair(void **state)
 	rig_end(&rig);
 }
 
+/* The receiver says that it took a frame, and then reads it: nobody may write there meanwhile. */
+static void
+full_link(void **state)
+{
+	static const struct cx_gather frame = {.len = 60};
+	struct softcx_config config;
+
+	(void)state;
+	softcx_config_init(&config);
+	struct cx_link *link = cx_link_create(&config, 1000000000);
+
+	assert_non_null(link);
+	for (; link->head < 2 * CX_LINK_SLOTS; link->head += 100) {
+		while (cx_link_has_room(link)) {
+			assert_int_not_equal(
+				link->tail % CX_LINK_SLOTS, (link->head - 1) % CX_LINK_SLOTS);
+			cx_link_send(NULL, link, &frame);
+		}
+	}
+	cx_link_destroy(link);
+}
+
 int
 main(void)
 {
@@ -414,6 +437,7 @@ main(void)
 		cmocka_unit_test(foreign),
 		cmocka_unit_test(drops_are_no_loss),
 		cmocka_unit_test(pair),
+		cmocka_unit_test(full_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
