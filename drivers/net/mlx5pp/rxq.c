@@ -71,16 +71,29 @@ make_rearm(const struct mlx5pp_rxq *rxq)
 static int
 check_buffers(struct mlx5pp_rxq *rxq)
 {
+	const struct rte_mempool *mp = rxq->mp;
 	const uint32_t room = rte_pktmbuf_data_room_size(rxq->mp);
+	const uint32_t offset = (uint32_t)sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(rxq->mp);
 
+	/* the card is given what lies behind the mbuf */
+	if (rte_pktmbuf_priv_flags(rxq->mp) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) {
+		MLX5PP_LOG(ERR, "pool %s: its buffers are external, pinned ones: not supported",
+			mp->name);
+		return -ENOTSUP;
+	}
+	if (mp->elt_size < offset + room) {
+		MLX5PP_LOG(ERR, "pool %s: objects of %u bytes cannot hold buffers of %u", mp->name,
+			mp->elt_size, room);
+		return -EINVAL;
+	}
 	if (room <= RTE_PKTMBUF_HEADROOM + MLX5PP_FRAME_MIN) {
-		MLX5PP_LOG(ERR, "pool %s: buffers of %u bytes have no room for frames",
-			rxq->mp->name, room);
+		MLX5PP_LOG(ERR, "pool %s: buffers of %u bytes have no room for frames", mp->name,
+			room);
 		return -EINVAL;
 	}
 	rxq->headroom = RTE_PKTMBUF_HEADROOM;
 	rxq->room = (uint16_t)(room - RTE_PKTMBUF_HEADROOM);
-	rxq->buf_offset = (uint32_t)sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(rxq->mp);
+	rxq->buf_offset = offset;
 	return 0;
 }
 
