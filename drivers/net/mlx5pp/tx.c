@@ -70,8 +70,9 @@ handle_error(struct mlx5pp_txq *txq, const struct mlx5_cqe64 *cqe)
 		txq->port->data->port_id, txq->index, error->syndrome, (unsigned int)packets);
 	txq->stats.recoveries++;
 	txq->stats.errors += packets;
-	txq->stats.packets -= packets;
-	txq->stats.bytes -= bytes;
+	/* those posted before the counters were reset do not count */
+	txq->stats.packets -= RTE_MIN(packets, txq->stats.packets);
+	txq->stats.bytes -= RTE_MIN(bytes, txq->stats.bytes);
 	if (mlx5pp_txq_recover(txq) < 0)
 		MLX5PP_LOG(ERR, "port %u: TX queue %u does not start again",
 			txq->port->data->port_id, txq->index);
@@ -341,14 +342,27 @@ mlx5pp_tx_burst_segs(void *queue, struct rte_mbuf **pkts, uint16_t n)
 	return burst(queue, pkts, n, true);
 }
 
+static uint32_t
+count_pending(const struct mlx5pp_txq *txq)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = txq->ci; i != txq->pi; i++)
+		n += txq->bufs[i & txq->bb_mask] != NULL;
+	return n;
+}
+
 /* Packets that were freed, of n or, with n 0, all that have been sent by now. */
 int
 mlx5pp_tx_done_cleanup(void *queue, uint32_t n __rte_unused)
 {
 	struct mlx5pp_txq *txq = queue;
-	const uint32_t before = txq->ci;
+
+	if (!txq->running)
+		return 0;
+	const uint32_t before = count_pending(txq);
 
 	flush(txq);
 	reclaim(txq);
-	return (int)(txq->ci - before);
+	return (int)(before - count_pending(txq));
 }

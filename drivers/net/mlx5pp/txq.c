@@ -180,6 +180,7 @@ mlx5pp_txq_stop(struct mlx5pp_txq *txq)
 		txq->cq_ci++;
 	mlx5pp_doorbell(&txq->cq_db[0], txq->cq_ci & 0xffffff);
 	mlx5pp_tx_free(txq, txq->pi);
+	txq->signaled = txq->pi;
 }
 
 int
