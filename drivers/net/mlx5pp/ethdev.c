@@ -382,10 +382,31 @@ start_queues(struct rte_eth_dev *dev)
 }
 
 static int
+check_queues(const struct rte_eth_dev *dev)
+{
+	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
+		if (dev->data->rx_queues[i] == NULL) {
+			MLX5PP_LOG(ERR, "port %u: RX queue %u was never set up", dev->data->port_id,
+				i);
+			return -EINVAL;
+		}
+	for (uint16_t i = 0; i < dev->data->nb_tx_queues; i++)
+		if (dev->data->tx_queues[i] == NULL) {
+			MLX5PP_LOG(ERR, "port %u: TX queue %u was never set up", dev->data->port_id,
+				i);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int
 dev_start(struct rte_eth_dev *dev)
 {
-	int err = start_queues(dev);
+	int err = check_queues(dev);
 
+	if (err < 0)
+		return err;
+	err = start_queues(dev);
 	if (err == 0 && dev->data->nb_rx_queues > 0)
 		err = mlx5pp_steering_create(mlx5pp_port(dev));
 	if (err < 0) {
