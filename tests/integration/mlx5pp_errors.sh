@@ -27,6 +27,9 @@ refused 'cache_size=1: must be 2 to' cache_size=1
 refused 'cache_size=x: must be' cache_size=x
 refused 'pcp=none-such: there is no such mode' pcp=none-such
 refused 'inline=7: must be 0 or 18' inline=7
+for key in ibdev recycle cache_size pcp inline; do
+	refused "$key needs a value" "$key"
+done
 refused 'the arguments are ibdev=NAME' colour=red
 small=(--total-num-mbufs=4096)
 refused 'its ops are not pagepool' recycle=pool -- "${small[@]}"

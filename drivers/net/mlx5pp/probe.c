@@ -132,6 +132,11 @@ parse(const char *text, struct mlx5pp_args *args)
 			text);
 		return -EINVAL;
 	}
+	for (unsigned int i = 0; err == 0 && i < kvargs->count; i++)
+		if (kvargs->pairs[i].value == NULL) {
+			MLX5PP_LOG(ERR, "%s needs a value", kvargs->pairs[i].key);
+			err = -EINVAL;
+		}
 	*args = (struct mlx5pp_args){.cache_size = CACHE_DEFAULT, .pcp = -1, .inline_len = -1};
 	for (unsigned int i = 0; err == 0 && keys[i] != NULL; i++)
 		err = rte_kvargs_process(kvargs, keys[i], handlers[i], args);
