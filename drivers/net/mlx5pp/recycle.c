@@ -70,8 +70,8 @@ take_from_fifo(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t n)
 }
 
 /*
- * The pool is empty. Pages that were returned behind a busy head must not be out of reach then, or
- * the queue would starve beside them.
+ * The pool is empty, or has too few for one WQE. Pages that were returned behind a busy head must
+ * not be out of reach then, or the queue would starve beside them.
  */
 static uint32_t
 take_behind_head(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t n)
@@ -139,8 +139,8 @@ mlx5pp_recycle_take(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t n)
 		got = take_from_fifo(rxq, bufs, n);
 	if (got < n)
 		got += take_from_pool(rxq, bufs + got, n - got);
-	if (unlikely(got == 0) && rxq->recycle == MLX5PP_RECYCLE_CACHE)
-		got = take_behind_head(rxq, bufs, n);
+	if (unlikely(got < 1u << rxq->log_segs) && rxq->recycle == MLX5PP_RECYCLE_CACHE)
+		got += take_behind_head(rxq, bufs + got, n - got);
 	return got;
 }
 
