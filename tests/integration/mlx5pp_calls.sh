@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# mlx5pp: what few applications ask of a port, each in the way of recycling that it concerns: see
+# port_calls.c.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$here/softcx.bash"
+. "$here/mlx5pp.bash"
+
+# calls RECYCLE CASE...
+calls() {
+	local recycle=$1 extra=()
+
+	shift
+	[ -z "${PAGELANE_NO_HUGE-}" ] || extra=(--iova-mode=va)
+	softcx --strict --frame 1400 --rate 1G --stats "$tmp/stats.json" -- \
+		timeout 60 "$build/tests/integration/port_calls" "${eal[@]}" "${extra[@]}" -d "$mlx5pp" \
+		--vdev "net_mlx5pp0,ibdev=mlx5_0,recycle=$recycle,cache_size=256" -- "$@" \
+		>"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "recycle=$recycle: $*"; }
+	grep 'as it should be' "$tmp/out"
+	expect 'faults' "$(softcx_stat 0 faults)" -eq 0
+	expect 'objects left' "$(jq .leaks "$tmp/stats.json")" -eq 0
+}
+
+calls pool foreign_thread
+calls cache starving
+calls off pinned_buffers missing_queue cleanup

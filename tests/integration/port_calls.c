@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an application may ask of a port that most do not, on port 0:
+ *	port_calls EAL-ARGUMENT... -- CASE...
+ * Each case sets the port up anew; all buffers must be in their pool when it ends.
+ */
+
+#include <pthread.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+
+#include <pp_mempool.h>
+
+#include "../require.h"
+
+#define BURST 32
+#define DESC  64
+#define POOL  4096
+
+static struct rte_mempool *pool;
+
+static struct rte_mempool *
+make_pool(uint16_t data_room)
+{
+	struct rte_mempool *mp = rte_pktmbuf_pool_create_by_ops("packets", POOL, 0, 0,
+		(uint16_t)(data_room + RTE_PKTMBUF_HEADROOM), 0, PP_MEMPOOL_OPS_NAME);
+
+	require(mp != NULL);
+	return mp;
+}
+
+static void
+configure(uint64_t rx_offloads)
+{
+	const struct rte_eth_conf conf = {.rxmode.offloads = rx_offloads};
+
+	require(rte_eth_dev_configure(0, 1, 1, &conf) == 0);
+}
+
+static void
+set_up(uint64_t rx_offloads)
+{
+	configure(rx_offloads);
+	require(rte_eth_rx_queue_setup(0, 0, DESC, 0, NULL, pool) == 0);
+	require(rte_eth_tx_queue_setup(0, 0, DESC, 0, NULL) == 0);
+}
+
+static void
+start(void)
+{
+	require(rte_eth_dev_start(0) == 0);
+	require(rte_eth_promiscuous_enable(0) == 0);
+}
+
+static uint64_t
+xstat(const char *name)
+{
+	uint64_t id, value;
+
+	require(rte_eth_xstats_get_id_by_name(0, name, &id) == 0);
+	require(rte_eth_xstats_get_by_id(0, &id, &value, 1) == 1);
+	return value;
+}
+
+/* Receive so many packets, and free them. */
+static void
+receive(uint64_t want)
+{
+	struct rte_mbuf *pkts[BURST];
+	uint16_t n;
+
+	for (uint64_t got = 0; got < want; got += n) {
+		n = rte_eth_rx_burst(0, 0, pkts, BURST);
+		rte_pktmbuf_free_bulk(pkts, n);
+	}
+}
+
+static void *
+receive_1000(void *unused)
+{
+	receive(1000);
+	return unused;
+}
+
+/* A thread that EAL does not know owns no cache, even if it polls: there may be several. */
+static void
+foreign_thread(void)
+{
+	pthread_t thread;
+
+	set_up(0);
+	start();
+	const uint64_t cached = xstat("rx_pp_recycle_cached");
+
+	require(pthread_create(&thread, NULL, receive_1000, NULL) == 0);
+	require(pthread_join(thread, NULL) == 0);
+	require(xstat("rx_pp_recycle_cached") == cached);
+	require(xstat("rx_pp_recycle_ring") > 0);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
+/* The pool's buffers are not where those of others are. */
+static void
+pinned_buffers(void)
+{
+	const uint16_t size = 2048;
+	struct rte_pktmbuf_extmem memory = {
+		.buf_ptr = rte_malloc(NULL, (size_t)POOL * size, RTE_CACHE_LINE_SIZE),
+		.buf_len = (size_t)POOL * size,
+		.elt_size = size,
+	};
+
+	require(memory.buf_ptr != NULL);
+	memory.buf_iova = rte_malloc_virt2iova(memory.buf_ptr);
+	struct rte_mempool *mp =
+		rte_pktmbuf_pool_create_extbuf("pinned", POOL / 2, 0, 0, size, 0, &memory, 1);
+
+	require(mp != NULL);
+	configure(0);
+	require(rte_eth_rx_queue_setup(0, 0, DESC, 0, NULL, mp) == -ENOTSUP);
+	rte_mempool_free(mp);
+	rte_free(memory.buf_ptr);
+}
+
+static void
+missing_queue(void)
+{
+	const struct rte_eth_conf conf = {.rxmode.offloads = 0};
+
+	require(rte_eth_dev_configure(0, 2, 2, &conf) == 0);
+	require(rte_eth_rx_queue_setup(0, 0, DESC, 0, NULL, pool) == 0);
+	require(rte_eth_dev_start(0) == -EINVAL);
+	require(rte_eth_rx_queue_setup(0, 1, DESC, 0, NULL, pool) == 0);
+	require(rte_eth_tx_queue_setup(0, 1, DESC, 0, NULL) == 0);
+	require(rte_eth_dev_start(0) == -EINVAL);
+	require(rte_eth_tx_queue_setup(0, 0, DESC, 0, NULL) == 0);
+	require(rte_eth_dev_start(0) == 0);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
+static void
+send_frames(uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+		require(m != NULL);
+		memset(rte_pktmbuf_append(m, 64), 0xff, 64);
+		while (rte_eth_tx_burst(0, 0, &m, 1) == 0)
+			;
+	}
+}
+
+/* The packets that were sent, whether a queue runs or not. */
+static void
+cleanup(void)
+{
+	const struct rte_eth_txconf deferred = {.tx_deferred_start = 1};
+	int freed = 0;
+
+	set_up(0);
+	require(rte_eth_tx_queue_setup(0, 0, DESC, 0, &deferred) == 0);
+	require(rte_eth_tx_done_cleanup(0, 0, 0) == 0);
+	start();
+	require(rte_eth_tx_done_cleanup(0, 0, 0) == 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		require(rte_eth_dev_tx_queue_start(0, 0) == 0);
+		send_frames(7);
+		for (freed = 0; freed < 7;) {
+			const int n = rte_eth_tx_done_cleanup(0, 0, 0);
+
+			require(n >= 0);
+			freed += n;
+		}
+		require(freed == 7);
+		send_frames(7);
+		require(rte_eth_dev_tx_queue_stop(0, 0) == 0);
+		require(rte_eth_tx_done_cleanup(0, 0, 0) == 0);
+	}
+	require(rte_eth_dev_stop(0) == 0);
+	require(rte_eth_tx_done_cleanup(0, 0, 0) == 0);
+}
+
+/* Frames of two buffers, one slow consumer, and a pool that has but one. */
+static void
+starving(void)
+{
+	static struct rte_mbuf *kept[POOL];
+	struct rte_mbuf *slow = NULL;
+	unsigned int n = 0;
+
+	rte_mempool_free(pool);
+	pool = make_pool(1024);
+	set_up(RTE_ETH_RX_OFFLOAD_SCATTER);
+	start();
+	while (slow == NULL)
+		rte_eth_rx_burst(0, 0, &slow, 1);
+	while (n < POOL && (kept[n] = rte_pktmbuf_alloc(pool)) != NULL)
+		n++;
+	require(n > 0);
+	rte_pktmbuf_free(kept[--n]);
+	receive(10 * DESC);
+	require(xstat("rx_cache_behind_head") > 0);
+	rte_pktmbuf_free(slow);
+	rte_pktmbuf_free_bulk(kept, n);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{"foreign_thread", foreign_thread},
+	{"pinned_buffers", pinned_buffers},
+	{"missing_queue", missing_queue},
+	{"cleanup", cleanup},
+	{"starving", starving},
+};
+
+static void
+run(const char *name)
+{
+	unsigned int i = 0;
+
+	while (i < RTE_DIM(cases) && strcmp(name, cases[i].name) != 0)
+		i++;
+	require(i < RTE_DIM(cases));
+	cases[i].run();
+	require(rte_mempool_in_use_count(pool) == 0);
+	printf("%s: as it should be\n", name);
+}
+
+int
+main(int argc, char **argv)
+{
+	const int skip = rte_eal_init(argc, argv);
+
+	require(skip >= 0 && argc - skip > 1);
+	pool = make_pool(2048);
+	for (int i = skip + 1; i < argc; i++)
+		run(argv[i]);
+	require(rte_eth_dev_close(0) == 0);
+	rte_mempool_free(pool);
+	rte_eal_cleanup();
+	return 0;
+}
