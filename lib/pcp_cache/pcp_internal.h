@@ -165,8 +165,7 @@ pcp_unpark_lists(struct pcp *pcp)
 		struct pcp_list *list = &pcp->list[order];
 		const uint32_t count = pp_load_relaxed(&list->parked);
 
-		/* Not parked, where an irq section ends for a thread that has gone. */
-		if (list->loaded == NULL || list->capacity != 0)
+		if (list->loaded == NULL)
 			continue;
 		pp_store_relaxed(&list->parked, 0);
 		pp_compiler_barrier();

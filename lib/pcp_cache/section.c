@@ -198,7 +198,9 @@ pcp_bh_enable_slow(struct pcp *pcp)
 		}
 		break;
 	case PCP_MODE_BYPASS:
-		pcp_unpark(pcp);
+		/* Not parked, where an irq section ends for a thread that has gone. */
+		if (pcp->list[0].capacity == 0)
+			pcp_unpark(pcp);
 		pcp_flush_if_asked(pcp);
 		break;
 	case PCP_MODE_IRQ:
