@@ -22,6 +22,7 @@ calls() {
 	expect 'objects left' "$(jq .leaks "$tmp/stats.json")" -eq 0
 }
 
-calls pool foreign_thread
+calls pool foreign_thread counters
 calls cache starving
+calls cache counters
 calls off pinned_buffers missing_queue cleanup

@@ -210,6 +210,34 @@ starving(void)
 	require(rte_eth_dev_stop(0) == 0);
 }
 
+/* Counters do not lose their base with the queue that counted. */
+static void
+counters(void)
+{
+	static const char *const names[] = {"rx_cache_empty", "rx_cache_reuse", "rx_pp_alloc_fast",
+		"rx_pp_alloc_slow", "rx_pp_recycle_cached", "rx_pp_recycle_ring", "tx_bad_frame"};
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	uint64_t before[RTE_DIM(names)];
+
+	require(m != NULL);
+	set_up(0);
+	start();
+	receive(1000);
+	rte_pktmbuf_append(m, 1); /* too short */
+	require(rte_eth_tx_burst(0, 0, &m, 1) == 1);
+	require(xstat("tx_bad_frame") == 1);
+	require(rte_eth_xstats_reset(0) == 0);
+	receive(1000);
+	require(rte_eth_dev_stop(0) == 0);
+	for (unsigned int i = 0; i < RTE_DIM(names); i++)
+		before[i] = xstat(names[i]);
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		set_up(0);
+		for (unsigned int i = 0; i < RTE_DIM(names); i++)
+			require(xstat(names[i]) == before[i]);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -219,6 +247,7 @@ static const struct {
 	{"missing_queue", missing_queue},
 	{"cleanup", cleanup},
 	{"starving", starving},
+	{"counters", counters},
 };
 
 static void

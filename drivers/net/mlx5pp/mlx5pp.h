@@ -229,7 +229,7 @@ struct mlx5pp_port {
 	struct rte_eth_rss_conf rss;
 	uint8_t rss_key[MLX5PP_KEY_LEN];
 	uint64_t missed_base;
-	uint64_t xstats_base[MLX5PP_XSTATS_MAX];
+	uint64_t xstats_base[MLX5PP_XSTATS_MAX]; /* modulo 2^64: sums of other queues, too */
 };
 
 static inline struct mlx5pp_port *
@@ -326,6 +326,9 @@ mlx5pp_recycle_given(struct mlx5pp_rxq *rxq, struct rte_mbuf *m)
 }
 
 /* stats.c */
+void mlx5pp_stats_init(struct mlx5pp_port *port);
+void mlx5pp_xstats_rxq(struct mlx5pp_port *port, const struct mlx5pp_rxq *rxq, bool joins);
+void mlx5pp_xstats_txq_leaves(struct mlx5pp_port *port, const struct mlx5pp_txq *txq);
 int mlx5pp_stats_get(struct rte_eth_dev *dev, struct rte_eth_stats *stats);
 int mlx5pp_stats_reset(struct rte_eth_dev *dev);
 int mlx5pp_xstats_reset(struct rte_eth_dev *dev);

@@ -292,6 +292,7 @@ start_device(struct mlx5pp_port *port)
 		return -errno;
 	find_netdev(port);
 	port->inline_len = inline_len(port);
+	mlx5pp_stats_init(port);
 	err = learn_mac(port, port->data->mac_addrs);
 	return err < 0 ? err : mlx5pp_mr_init(port);
 }

@@ -150,6 +150,7 @@ mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsig
 		return err;
 	}
 	rxq->rearm = make_rearm(rxq);
+	mlx5pp_xstats_rxq(rxq->port, rxq, true);
 	dev->data->rx_queues[index] = rxq;
 	return 0;
 }
@@ -157,7 +158,11 @@ mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsig
 void
 mlx5pp_rxq_release(struct rte_eth_dev *dev, uint16_t index)
 {
-	free_queue(dev->data->rx_queues[index]);
+	struct mlx5pp_rxq *rxq = dev->data->rx_queues[index];
+
+	if (rxq != NULL)
+		mlx5pp_xstats_rxq(rxq->port, rxq, false);
+	free_queue(rxq);
 	dev->data->rx_queues[index] = NULL;
 }
 

@@ -7,7 +7,7 @@
 
 #include "mlx5pp.h"
 
-/* Frames for which the card had no buffer, since the machine started. */
+/* Frames for which the card had no buffer, since its kernel driver was loaded. */
 static uint64_t
 read_missed(const struct mlx5pp_port *port)
 {
@@ -189,6 +189,42 @@ value_of(struct rte_eth_dev *dev, unsigned int i)
 		if (dev->data->rx_queues[q] != NULL)
 			sum += of_rxq(dev->data->rx_queues[q], place, counters[i].offset);
 	return sum;
+}
+
+/*
+ * A queue joins the sums, or leaves them. Neither changes them: what has been counted stays, and
+ * pages of a pool may have been counted for others before.
+ */
+void
+mlx5pp_xstats_rxq(struct mlx5pp_port *port, const struct mlx5pp_rxq *rxq, bool joins)
+{
+	for (unsigned int i = 0; i < RTE_DIM(counters); i++) {
+		const enum place place = counters[i].place;
+
+		if (place != RXQ && place != PAGES && place != RING)
+			continue;
+		const uint64_t value = of_rxq(rxq, place, counters[i].offset);
+
+		port->xstats_base[i] += joins ? value : -value;
+	}
+}
+
+void
+mlx5pp_xstats_txq_leaves(struct mlx5pp_port *port, const struct mlx5pp_txq *txq)
+{
+	for (unsigned int i = 0; i < RTE_DIM(counters); i++)
+		if (counters[i].place == TXQ)
+			port->xstats_base[i] -= field(txq, counters[i].offset);
+}
+
+/* What the card has counted for others before does not count. */
+void
+mlx5pp_stats_init(struct mlx5pp_port *port)
+{
+	port->missed_base = read_missed(port);
+	for (unsigned int i = 0; i < RTE_DIM(counters); i++)
+		if (counters[i].place == OUT_OF_BUFFER)
+			port->xstats_base[i] = port->missed_base;
 }
 
 int

@@ -42,7 +42,11 @@ mlx5pp_txq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsig
 void
 mlx5pp_txq_release(struct rte_eth_dev *dev, uint16_t index)
 {
-	free_queue(dev->data->tx_queues[index]);
+	struct mlx5pp_txq *txq = dev->data->tx_queues[index];
+
+	if (txq != NULL)
+		mlx5pp_xstats_txq_leaves(txq->port, txq);
+	free_queue(txq);
 	dev->data->tx_queues[index] = NULL;
 }
 
