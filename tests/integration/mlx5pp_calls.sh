@@ -22,7 +22,7 @@ calls() {
 	expect 'objects left' "$(jq .leaks "$tmp/stats.json")" -eq 0
 }
 
-calls pool foreign_thread counters
+calls pool foreign_thread counters pool_first
 calls cache starving
-calls cache counters
+calls cache counters pool_first
 calls off pinned_buffers missing_queue cleanup

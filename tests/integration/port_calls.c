@@ -238,6 +238,25 @@ counters(void)
 	}
 }
 
+/* The pool goes before the port does. */
+static void
+pool_first(void)
+{
+	set_up(0);
+	start();
+	receive(1000);
+	require(rte_eth_dev_stop(0) == 0);
+	rte_mempool_free(pool);
+	pool = make_pool(2048);
+	require(rte_eth_dev_start(0) == -EINVAL);
+	set_up(0);
+	start();
+	receive(1000);
+	require(rte_eth_dev_stop(0) == 0);
+	rte_mempool_free(pool);
+	pool = NULL;
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -248,6 +267,7 @@ static const struct {
 	{"cleanup", cleanup},
 	{"starving", starving},
 	{"counters", counters},
+	{"pool_first", pool_first},
 };
 
 static void
@@ -258,8 +278,10 @@ run(const char *name)
 	while (i < RTE_DIM(cases) && strcmp(name, cases[i].name) != 0)
 		i++;
 	require(i < RTE_DIM(cases));
+	if (pool == NULL)
+		pool = make_pool(2048);
 	cases[i].run();
-	require(rte_mempool_in_use_count(pool) == 0);
+	require(pool == NULL || rte_mempool_in_use_count(pool) == 0);
 	printf("%s: as it should be\n", name);
 }
 
@@ -269,7 +291,6 @@ main(int argc, char **argv)
 	const int skip = rte_eal_init(argc, argv);
 
 	require(skip >= 0 && argc - skip > 1);
-	pool = make_pool(2048);
 	for (int i = skip + 1; i < argc; i++)
 		run(argv[i]);
 	require(rte_eth_dev_close(0) == 0);

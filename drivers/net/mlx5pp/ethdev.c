@@ -384,12 +384,15 @@ start_queues(struct rte_eth_dev *dev)
 static int
 check_queues(const struct rte_eth_dev *dev)
 {
-	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
-		if (dev->data->rx_queues[i] == NULL) {
-			MLX5PP_LOG(ERR, "port %u: RX queue %u was never set up", dev->data->port_id,
-				i);
-			return -EINVAL;
-		}
+	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++) {
+		const struct mlx5pp_rxq *rxq = dev->data->rx_queues[i];
+
+		if (rxq != NULL && rxq->mp != NULL)
+			continue;
+		MLX5PP_LOG(ERR, "port %u: RX queue %u %s", dev->data->port_id, i,
+			rxq == NULL ? "was never set up" : "has lost its pool, which was freed");
+		return -EINVAL;
+	}
 	for (uint16_t i = 0; i < dev->data->nb_tx_queues; i++)
 		if (dev->data->tx_queues[i] == NULL) {
 			MLX5PP_LOG(ERR, "port %u: TX queue %u was never set up", dev->data->port_id,

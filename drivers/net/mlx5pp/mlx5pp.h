@@ -123,7 +123,7 @@ struct mlx5pp_rxq {
 	uint64_t timestamp_flag;
 	int timestamp_offset; /* -1: not wanted */
 	/* Buffers. */
-	struct rte_mempool *mp;
+	struct rte_mempool *mp;  /* NULL: it is gone */
 	struct pcp_cache *cache; /* below the pool; NULL: through the mempool API */
 	struct pp_recycler *recycler;
 	struct pp_recycle_queue *pool; /* mode pool */
@@ -252,6 +252,7 @@ void mlx5pp_set_bursts(struct rte_eth_dev *dev);
 int mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsigned int socket,
 	const struct rte_eth_rxconf *conf, struct rte_mempool *mp);
 void mlx5pp_rxq_release(struct rte_eth_dev *dev, uint16_t index);
+void mlx5pp_rxq_pool_goes(struct mlx5pp_port *port, const struct rte_mempool *mp);
 int mlx5pp_rxq_create(struct mlx5pp_rxq *rxq); /* its objects, stopped */
 void mlx5pp_rxq_destroy(struct mlx5pp_rxq *rxq);
 int mlx5pp_rxq_start(struct mlx5pp_rxq *rxq);

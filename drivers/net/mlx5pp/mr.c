@@ -266,8 +266,10 @@ forget_chunk(struct rte_mempool *mp __rte_unused, void *arg, struct rte_mempool_
 static void
 on_mempool(enum rte_mempool_event event, struct rte_mempool *mp, void *port)
 {
-	if (event == RTE_MEMPOOL_EVENT_DESTROY)
-		rte_mempool_mem_iter(mp, forget_chunk, port);
+	if (event != RTE_MEMPOOL_EVENT_DESTROY)
+		return;
+	mlx5pp_rxq_pool_goes(port, mp);
+	rte_mempool_mem_iter(mp, forget_chunk, port);
 }
 
 static void

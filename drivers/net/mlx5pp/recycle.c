@@ -238,5 +238,6 @@ mlx5pp_recycle_release(struct mlx5pp_rxq *rxq)
 		pp_recycle_queue_put(rxq->recycler, rxq->pool);
 	rte_free(rxq->fifo.page);
 	rxq->pool = NULL;
+	rxq->recycler = NULL;
 	rxq->fifo.page = NULL;
 }

@@ -166,6 +166,22 @@ mlx5pp_rxq_release(struct rte_eth_dev *dev, uint16_t index)
 	dev->data->rx_queues[index] = NULL;
 }
 
+/* Stopped queues let go of a pool that is about to be freed. */
+void
+mlx5pp_rxq_pool_goes(struct mlx5pp_port *port, const struct rte_mempool *mp)
+{
+	for (uint16_t i = 0; i < port->data->nb_rx_queues; i++) {
+		struct mlx5pp_rxq *rxq = port->data->rx_queues[i];
+
+		if (rxq == NULL || rxq->mp != mp || rxq->wq != NULL)
+			continue;
+		mlx5pp_xstats_rxq(port, rxq, false);
+		mlx5pp_recycle_release(rxq);
+		mlx5pp_xstats_rxq(port, rxq, true);
+		rxq->mp = NULL;
+	}
+}
+
 /* ---- its objects ---- */
 
 static int
