@@ -25,4 +25,4 @@ calls() {
 calls pool foreign_thread counters pool_first
 calls cache starving
 calls cache counters pool_first
-calls off pinned_buffers missing_queue cleanup
+calls off pinned_buffers missing_queue cleanup external_buffer

@@ -257,6 +257,45 @@ pool_first(void)
 	pool = NULL;
 }
 
+static void
+keep(void *addr __rte_unused, void *unused __rte_unused)
+{
+}
+
+/* From memory of no pool: a range of its own, which outlives that of a pool beside it. */
+static void
+external_buffer(void)
+{
+	const uint16_t size = 2048;
+	uint8_t *memory = rte_zmalloc(NULL, size, RTE_CACHE_LINE_SIZE);
+	uint64_t registered = 0;
+
+	require(memory != NULL);
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		uint16_t len = size;
+		struct rte_mbuf_ext_shared_info *shared =
+			rte_pktmbuf_ext_shinfo_init_helper(memory, &len, keep, NULL);
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+		require(shared != NULL && m != NULL);
+		rte_pktmbuf_attach_extbuf(m, memory, rte_malloc_virt2iova(memory), len, shared);
+		require(rte_pktmbuf_append(m, 64) != NULL);
+		set_up(0);
+		start();
+		require(rte_eth_tx_burst(0, 0, &m, 1) == 1);
+		send_frames(7);
+		require(rte_eth_dev_stop(0) == 0);
+		require(xstat("tx_no_mr") == 0);
+		/* then the pool's own, and no page again */
+		require(turn == 0 || xstat("tx_mr_registered") == registered + 1);
+		registered = xstat("tx_mr_registered");
+		require(rte_mempool_in_use_count(pool) == 0);
+		rte_mempool_free(pool);
+		pool = make_pool(2048);
+	}
+	rte_free(memory);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -267,6 +306,7 @@ static const struct {
 	{"cleanup", cleanup},
 	{"starving", starving},
 	{"counters", counters},
+	{"external_buffer", external_buffer},
 	{"pool_first", pool_first},
 };
 

@@ -74,9 +74,10 @@ struct mlx5pp_mr {
 	uintptr_t start, end;
 	uint32_t lkey_be;
 	struct ibv_mr *mr;
+	bool page; /* EAL's hugepage, for external buffers; else a piece of a pool */
 };
 
-/* Ranges that the card may touch, by address. Under the lock but for `generation`. */
+/* Ranges that the card may touch. Under the lock but for `generation`. */
 struct mlx5pp_mrs {
 	rte_spinlock_t lock;
 	struct mlx5pp_mr *range;
@@ -282,8 +283,9 @@ void mlx5pp_mr_fini(struct mlx5pp_port *port);
 int mlx5pp_mr_add_pool(struct mlx5pp_port *port, struct rte_mempool *mp);
 /* The key of the one range that holds all of a pool; 0: there are several. */
 uint32_t mlx5pp_mr_of_pool(struct mlx5pp_port *port, struct rte_mempool *mp);
-/* The range with an address; false: there is none. */
-bool mlx5pp_mr_find(struct mlx5pp_port *port, uintptr_t addr, struct mlx5pp_mr *found);
+/* The range of a pool that holds all of [start, end); false: there is none. */
+bool mlx5pp_mr_find(
+	struct mlx5pp_port *port, uintptr_t start, uintptr_t end, struct mlx5pp_mr *found);
 /* The same for a buffer to send, registered if it can be. */
 bool mlx5pp_mr_of_mbuf(struct mlx5pp_port *port, const struct rte_mbuf *m, struct mlx5pp_mr *found);
 

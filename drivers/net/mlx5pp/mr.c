@@ -18,39 +18,31 @@
 
 #include "mlx5pp.h"
 
-/* The first range that ends behind addr. */
-static uint32_t
-lower_bound(const struct mlx5pp_mrs *mrs, uintptr_t addr)
-{
-	uint32_t low = 0, high = mrs->n;
-
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-
-		if (mrs->range[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
+/*
+ * A range that holds all of [start, end); they are few, and may overlap: the hugepage of an
+ * external buffer may be a pool's as well. Pools do not rely on pages, which have a life of their
+ * own.
+ */
 static bool
-find(const struct mlx5pp_mrs *mrs, uintptr_t addr, struct mlx5pp_mr *found)
+find(const struct mlx5pp_mrs *mrs, uintptr_t start, uintptr_t end, bool pages,
+	struct mlx5pp_mr *found)
 {
-	const uint32_t i = lower_bound(mrs, addr);
+	for (uint32_t i = 0; i < mrs->n; i++) {
+		const struct mlx5pp_mr *range = &mrs->range[i];
 
-	if (i == mrs->n || addr < mrs->range[i].start)
-		return false;
-	*found = mrs->range[i];
-	return true;
+		if (range->start <= start && end <= range->end && (pages || !range->page)) {
+			*found = *range;
+			return true;
+		}
+	}
+	return false;
 }
 
 bool
-mlx5pp_mr_find(struct mlx5pp_port *port, uintptr_t addr, struct mlx5pp_mr *found)
+mlx5pp_mr_find(struct mlx5pp_port *port, uintptr_t start, uintptr_t end, struct mlx5pp_mr *found)
 {
 	rte_spinlock_lock(&port->mrs.lock);
-	const bool known = find(&port->mrs, addr, found);
+	const bool known = find(&port->mrs, start, end, false, found);
 
 	rte_spinlock_unlock(&port->mrs.lock);
 	return known;
@@ -80,12 +72,12 @@ explain(const struct mlx5pp_port *port, size_t len, int err)
 }
 
 static int
-add_range(struct mlx5pp_port *port, uintptr_t start, uintptr_t end)
+add_range(struct mlx5pp_port *port, uintptr_t start, uintptr_t end, bool page)
 {
 	struct mlx5pp_mrs *mrs = &port->mrs;
 	struct mlx5pp_mr known;
 
-	if (find(mrs, start, &known) && end <= known.end)
+	if (find(mrs, start, end, page, &known))
 		return 0;
 	if (mrs->n == mrs->capacity) {
 		const uint32_t capacity = mrs->capacity == 0 ? 16 : 2 * mrs->capacity;
@@ -105,29 +97,39 @@ add_range(struct mlx5pp_port *port, uintptr_t start, uintptr_t end)
 		explain(port, end - start, err);
 		return -err;
 	}
-	const uint32_t i = lower_bound(mrs, start);
-
-	memmove(&mrs->range[i + 1], &mrs->range[i], (mrs->n - i) * sizeof(*mrs->range));
-	mrs->range[i] = (struct mlx5pp_mr){
+	mrs->range[mrs->n++] = (struct mlx5pp_mr){
 		.start = start,
 		.end = end,
 		.lkey_be = htobe32(mr->lkey),
 		.mr = mr,
+		.page = page,
 	};
-	mrs->n++;
 	mrs->registered++;
 	return 0;
 }
 
+static bool
+overlaps(const struct mlx5pp_mr *range, uintptr_t start, uintptr_t end)
+{
+	return range->start < end && start < range->end;
+}
+
+static bool
+is_of_pool(const struct mlx5pp_mr *range, uintptr_t start, uintptr_t end)
+{
+	return !range->page && start <= range->start && range->end <= end;
+}
+
 static void
-forget_range(struct mlx5pp_port *port, uintptr_t start, uintptr_t end)
+forget(struct mlx5pp_port *port, uintptr_t start, uintptr_t end,
+	bool (*goes)(const struct mlx5pp_mr *range, uintptr_t start, uintptr_t end))
 {
 	struct mlx5pp_mrs *mrs = &port->mrs;
 	uint32_t kept = 0;
 
 	rte_spinlock_lock(&mrs->lock);
 	for (uint32_t i = 0; i < mrs->n; i++) {
-		if (mrs->range[i].start < end && start < mrs->range[i].end)
+		if (goes(&mrs->range[i], start, end))
 			ibv_dereg_mr(mrs->range[i].mr);
 		else
 			mrs->range[kept++] = mrs->range[i];
@@ -144,6 +146,7 @@ forget_range(struct mlx5pp_port *port, uintptr_t start, uintptr_t end)
 struct pieces {
 	uintptr_t start, end;
 	struct mlx5pp_port *port;
+	void (*with)(struct pieces *pieces);
 	uint32_t n;
 	int err;
 };
@@ -154,8 +157,21 @@ end_piece(struct pieces *pieces)
 	if (pieces->end == pieces->start)
 		return;
 	pieces->n++;
-	if (pieces->port != NULL && pieces->err == 0)
-		pieces->err = add_range(pieces->port, pieces->start, pieces->end);
+	if (pieces->with != NULL)
+		pieces->with(pieces);
+}
+
+static void
+add_piece(struct pieces *pieces)
+{
+	if (pieces->err == 0)
+		pieces->err = add_range(pieces->port, pieces->start, pieces->end, false);
+}
+
+static void
+forget_piece(struct pieces *pieces)
+{
+	forget(pieces->port, pieces->start, pieces->end, is_of_pool);
 }
 
 static void
@@ -175,9 +191,9 @@ add_chunk(struct rte_mempool *mp __rte_unused, void *arg, struct rte_mempool_mem
 }
 
 static struct pieces
-walk(struct mlx5pp_port *port, struct rte_mempool *mp)
+walk(struct mlx5pp_port *port, struct rte_mempool *mp, void (*with)(struct pieces *pieces))
 {
-	struct pieces pieces = {.port = port};
+	struct pieces pieces = {.port = port, .with = with};
 
 	rte_mempool_mem_iter(mp, add_chunk, &pieces);
 	end_piece(&pieces);
@@ -187,7 +203,7 @@ walk(struct mlx5pp_port *port, struct rte_mempool *mp)
 static int
 add_pool(struct mlx5pp_port *port, struct rte_mempool *mp)
 {
-	const struct pieces pieces = walk(port, mp);
+	const struct pieces pieces = walk(port, mp, add_piece);
 
 	return pieces.err;
 }
@@ -205,10 +221,10 @@ mlx5pp_mr_add_pool(struct mlx5pp_port *port, struct rte_mempool *mp)
 uint32_t
 mlx5pp_mr_of_pool(struct mlx5pp_port *port, struct rte_mempool *mp)
 {
-	const struct pieces pieces = walk(NULL, mp);
+	const struct pieces pieces = walk(port, mp, NULL);
 	struct mlx5pp_mr mr;
 
-	if (pieces.n != 1 || !mlx5pp_mr_find(port, pieces.start, &mr) || mr.end < pieces.end)
+	if (pieces.n != 1 || !mlx5pp_mr_find(port, pieces.start, pieces.end, &mr))
 		return 0;
 	return mr.lkey_be;
 }
@@ -231,37 +247,30 @@ add_page(struct mlx5pp_port *port, const void *addr)
 
 	if (page == NULL)
 		return -EFAULT;
-	return add_range(port, page->addr_64, page->addr_64 + page->len);
+	return add_range(port, page->addr_64, page->addr_64 + page->len, true);
 }
 
 bool
 mlx5pp_mr_of_mbuf(struct mlx5pp_port *port, const struct rte_mbuf *m, struct mlx5pp_mr *found)
 {
-	const uintptr_t start = rte_pktmbuf_mtod(m, uintptr_t);
+	const uintptr_t start = rte_pktmbuf_mtod(m, uintptr_t), end = start + m->data_len;
 	struct rte_mempool *mp = pool_of_data(m);
 	bool known;
 
 	rte_spinlock_lock(&port->mrs.lock);
-	known = find(&port->mrs, start, found);
+	known = find(&port->mrs, start, end, true, found);
 	if (!known) {
 		if (mp != NULL)
 			add_pool(port, mp);
 		else
 			add_page(port, (const void *)start);
-		known = find(&port->mrs, start, found);
+		known = find(&port->mrs, start, end, true, found);
 	}
 	rte_spinlock_unlock(&port->mrs.lock);
-	return known && start + m->data_len <= found->end;
+	return known;
 }
 
 /* ---- memory that goes ---- */
-
-static void
-forget_chunk(struct rte_mempool *mp __rte_unused, void *arg, struct rte_mempool_memhdr *chunk,
-	unsigned int i __rte_unused)
-{
-	forget_range(arg, (uintptr_t)chunk->addr, (uintptr_t)chunk->addr + chunk->len);
-}
 
 static void
 on_mempool(enum rte_mempool_event event, struct rte_mempool *mp, void *port)
@@ -269,14 +278,14 @@ on_mempool(enum rte_mempool_event event, struct rte_mempool *mp, void *port)
 	if (event != RTE_MEMPOOL_EVENT_DESTROY)
 		return;
 	mlx5pp_rxq_pool_goes(port, mp);
-	rte_mempool_mem_iter(mp, forget_chunk, port);
+	walk(port, mp, forget_piece);
 }
 
 static void
 on_memory(enum rte_mem_event event, const void *addr, size_t len, void *port)
 {
 	if (event == RTE_MEM_EVENT_FREE)
-		forget_range(port, (uintptr_t)addr, (uintptr_t)addr + len);
+		forget(port, (uintptr_t)addr, (uintptr_t)addr + len, overlaps);
 }
 
 static void
@@ -312,6 +321,6 @@ mlx5pp_mr_fini(struct mlx5pp_port *port)
 	memory_callback_name(port, name);
 	rte_mem_event_callback_unregister(name, port);
 	rte_mempool_event_callback_unregister(on_mempool, port);
-	forget_range(port, 0, UINTPTR_MAX);
+	forget(port, 0, UINTPTR_MAX, overlaps);
 	free(port->mrs.range);
 }

@@ -59,7 +59,8 @@ lkey_of(struct mlx5pp_rxq *rxq, uintptr_t addr)
 	if (likely(rxq->lkey_be != 0))
 		return rxq->lkey_be;
 	/* all of the pool was registered with the queue */
-	return mlx5pp_mr_find(rxq->port, addr, &mr) ? mr.lkey_be : htobe32(MLX5_INVALID_LKEY);
+	return mlx5pp_mr_find(rxq->port, addr, addr + rxq->room, &mr) ? mr.lkey_be
+								      : htobe32(MLX5_INVALID_LKEY);
 }
 
 /* Only a frame's first buffer has headroom. */
