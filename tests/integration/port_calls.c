@@ -203,6 +203,7 @@ starving(void)
 		n++;
 	require(n > 0);
 	rte_pktmbuf_free(kept[--n]);
+	require(rte_eth_dev_set_mtu(0, 4000) == -EBUSY);
 	receive(10 * DESC);
 	require(xstat("rx_cache_behind_head") > 0);
 	rte_pktmbuf_free(slow);

@@ -210,6 +210,17 @@ static int
 mtu_set(struct rte_eth_dev *dev, uint16_t mtu)
 {
 	struct mlx5pp_port *port = mlx5pp_port(dev);
+
+	/* rings are made for frames of so many buffers */
+	for (uint16_t i = 0; dev->data->dev_started && i < dev->data->nb_rx_queues; i++) {
+		const struct mlx5pp_rxq *rxq = dev->data->rx_queues[i];
+
+		if (mlx5pp_rxq_segs(rxq, mtu) != 1u << rxq->log_segs) {
+			MLX5PP_LOG(ERR, "port %u: stop it first, for an MTU of %u",
+				dev->data->port_id, mtu);
+			return -EBUSY;
+		}
+	}
 	const int err = mlx5pp_netdev_mtu(port, mtu);
 
 	if (err < 0)

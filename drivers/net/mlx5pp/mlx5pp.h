@@ -253,6 +253,7 @@ void mlx5pp_set_bursts(struct rte_eth_dev *dev);
 int mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsigned int socket,
 	const struct rte_eth_rxconf *conf, struct rte_mempool *mp);
 void mlx5pp_rxq_release(struct rte_eth_dev *dev, uint16_t index);
+uint32_t mlx5pp_rxq_segs(const struct mlx5pp_rxq *rxq, uint16_t mtu);
 void mlx5pp_rxq_pool_goes(struct mlx5pp_port *port, const struct rte_mempool *mp);
 int mlx5pp_rxq_create(struct mlx5pp_rxq *rxq); /* its objects, stopped */
 void mlx5pp_rxq_destroy(struct mlx5pp_rxq *rxq);

@@ -9,14 +9,24 @@
 
 #include "mlx5pp.h"
 
+/* Buffers that a frame of an MTU may need: a power of two. */
+uint32_t
+mlx5pp_rxq_segs(const struct mlx5pp_rxq *rxq, uint16_t mtu)
+{
+	const uint32_t frame = mtu + MLX5PP_OVERHEAD + RTE_VLAN_HLEN;
+	const uint32_t more = frame > rxq->room ? frame - rxq->room : 0;
+	const uint32_t buffer = (uint32_t)rxq->room + rxq->headroom;
+
+	return rte_align32pow2(1 + (more + buffer - 1) / buffer);
+}
+
 /* What a buffer can take, and how many a frame of the port's MTU may need. */
 static int
 choose_segments(struct mlx5pp_rxq *rxq)
 {
 	const uint32_t frame = rxq->port->data->mtu + MLX5PP_OVERHEAD + RTE_VLAN_HLEN;
-	const uint32_t more = frame > rxq->room ? frame - rxq->room : 0;
 	const uint32_t buffer = (uint32_t)rxq->room + rxq->headroom;
-	const uint32_t segs = rte_align32pow2(1 + (more + buffer - 1) / buffer);
+	const uint32_t segs = mlx5pp_rxq_segs(rxq, rxq->port->data->mtu);
 
 	if (segs > 1 && !(rxq->offloads & RTE_ETH_RX_OFFLOAD_SCATTER)) {
 		MLX5PP_LOG(ERR,
