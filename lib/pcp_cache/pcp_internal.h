@@ -371,7 +371,12 @@ void pcp_check_full_magazine(
 static inline void
 pcp_lists_begin(struct pcp *pcp)
 {
-	if (likely(pcp->cache->depot->tag == 0))
+	const struct pcp_depot *depot = pcp->cache->depot;
+
+	if (likely(depot->tag == 0))
+		return;
+	/* Who did not get the lock works past them: they are another thread's. */
+	if (depot->config.mode == PCP_MODE_SPIN && !pcp->locked)
 		return;
 	pcp_check_lists(pcp);
 	if (pcp->open)
