@@ -81,12 +81,27 @@ fullest_shelf(struct pcp_depot_list *list, enum pcp_kind kind)
 	return fullest;
 }
 
+/* What one lcore allocates and another frees is found where it was found before. */
+static struct pcp_magazine *
+pop_elsewhere(struct pcp_depot_list *list, enum pcp_kind kind)
+{
+	struct pcp_magazine *magazine = pop(&list->shelf[list->found[kind]].stack[kind]);
+
+	if (magazine == NULL) {
+		struct pcp_shelf *fullest = fullest_shelf(list, kind);
+
+		list->found[kind] = (uint32_t)(fullest - list->shelf);
+		magazine = pop(&fullest->stack[kind]);
+	}
+	return magazine;
+}
+
 static struct pcp_magazine *
 pop_any(struct pcp_depot_list *list, unsigned int lcore_id, enum pcp_kind kind)
 {
 	struct pcp_magazine *magazine = pop(own_stack(list, lcore_id, kind));
 
-	return likely(magazine != NULL) ? magazine : pop(&fullest_shelf(list, kind)->stack[kind]);
+	return likely(magazine != NULL) ? magazine : pop_elsewhere(list, kind);
 }
 
 static void

@@ -57,8 +57,9 @@ struct pcp_shelf {
 struct pcp_depot_list {
 	struct pcp_magazine *partial; /* the one that flushes pour into: 0..B pages */
 	uint32_t batch;
-	uint32_t high;      /* full magazines beyond this go to the zone */
-	uint32_t n_shelves; /* a power of two */
+	uint32_t high;             /* full magazines beyond this go to the zone */
+	uint32_t n_shelves;        /* a power of two */
+	uint32_t found[PCP_KINDS]; /* the shelf that had one when an lcore's own had none */
 	struct pcp_shelf shelf[PCP_SHELVES];
 };
 
