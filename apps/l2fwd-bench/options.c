@@ -19,8 +19,8 @@ static const char *const pcp_words[] = {"bh", "spin", "bypass", "irq", "preempt"
 /* In the order of enum pcp_checks. */
 static const char *const checks_words[] = {"off", "deferred", "full", NULL};
 
-/* As the driver mlx5pp knows them. */
-static const char *const recycle_words[] = {"off", "cache", "pool", NULL};
+/* In the order of enum recycle, as the driver mlx5pp knows them. */
+static const char *const recycle_words[] = {"off", "cache", "reuse", "pool", NULL};
 
 /* In the order of enum free_on. */
 static const char *const free_on_words[] = {"same", "other", NULL};
@@ -39,7 +39,7 @@ static const struct cli_option table[] = {
 		.words = pcp_words, .value = &parsed.pcp},
 	{"checks", "LEVEL", "of page caches: off, deferred or full (off)", CLI_WORD,
 		.words = checks_words, .value = &parsed.checks},
-	{"recycle", "MODE", "of mlx5pp ports: off, cache or pool (as --vdev says)", CLI_WORD,
+	{"recycle", "MODE", "of mlx5pp ports: off, cache, reuse or pool (as --vdev says)", CLI_WORD,
 		.words = recycle_words, .value = &parsed.recycle},
 	{"hold", "N", "packets that rxonly holds before it frees the oldest (0)", CLI_NUMBER, 0,
 		1 << 20, .value = &parsed.hold},
@@ -106,7 +106,7 @@ check(const struct options *options)
 			  "pool's only ones; leave it out");
 		return -EINVAL;
 	}
-	if (options->recycle > 0 &&
+	if (options->recycle > RECYCLE_OFF &&
 		(!pool_kind_is_paged(options->pool) ||
 			(options->mbcache != NOT_GIVEN && options->mbcache != 0))) {
 		cli_error("--recycle %s cannot see what returns to other pools or a mempool cache; "

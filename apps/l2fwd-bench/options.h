@@ -38,6 +38,14 @@ enum pool_kind {
 	POOL_LF_STACK,
 };
 
+/* Of mlx5pp, in the order in which options.c names them. */
+enum recycle {
+	RECYCLE_OFF,
+	RECYCLE_CACHE,
+	RECYCLE_REUSE,
+	RECYCLE_POOL,
+};
+
 enum free_on {
 	FREE_ON_SAME,
 	FREE_ON_OTHER, /* the main lcore, which does not poll then */
@@ -50,7 +58,7 @@ struct options {
 	int pool;         /* enum pool_kind */
 	int pcp;          /* enum pcp_mode */
 	int checks;       /* enum pcp_checks */
-	int recycle;      /* index of recycle_name(); -1: not given */
+	int recycle;      /* enum recycle; -1: not given */
 	int free_on;      /* enum free_on */
 	uint32_t hold;    /* packets held by rxonly before they are freed */
 	uint32_t batch;   /* 0: the cache's own choice */

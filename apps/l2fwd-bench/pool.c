@@ -14,6 +14,7 @@
 #include <machine.h>
 #include <pp_mempool.h>
 #include <pp_recycle.h>
+#include <pp_share.h>
 
 #include "pool.h"
 #include "release.h"
@@ -45,7 +46,7 @@ compute_need(struct pool *pool, const struct options *options, const struct port
 
 		rx = port->driver->rx_buffers != 0 ? port->driver->rx_buffers : port->rxd;
 		tx = port->driver->tx_buffers != 0 ? port->driver->tx_buffers : port->txd;
-		rx += options->recycle > 0 ? RECYCLE_KEPT : 0;
+		rx += options->recycle > RECYCLE_OFF ? RECYCLE_KEPT : 0;
 		tx += options->hold + (options->free_on == FREE_ON_OTHER ? RELEASE_RING : 0);
 		need += (uint64_t)ports->queues * (rx + tx);
 		if (len < sizeof(pool->formula))
@@ -60,12 +61,18 @@ compute_need(struct pool *pool, const struct options *options, const struct port
 	pool->needed = need;
 }
 
-/* Without gaps between objects, a page's object fills the page. */
+/*
+ * Without gaps between objects, a page's object fills the page; where packets share pages, two of
+ * the usual size do.
+ */
 static uint16_t
-choose_room(const struct pool *pool, const struct ports *ports)
+choose_room(const struct pool *pool, const struct options *options, const struct ports *ports)
 {
 	uint16_t i;
 
+	if (options->recycle == RECYCLE_REUSE)
+		return (uint16_t)pp_share_room(
+			2, 0, RTE_PKTMBUF_HEADROOM + RTE_ETHER_MAX_VLAN_FRAME_LEN);
 	for (i = 0; pool->kind == POOL_PAGES && i < ports->n; i++)
 		if (ports->port[i].driver->maps_pool)
 			return PP_PKTMBUF_ROOM_MAX;
@@ -200,7 +207,7 @@ pool_create(struct pool *pool, const struct options *options, const struct ports
 		.batch = options->batch,
 		.high = options->high,
 	};
-	pool->room = choose_room(pool, ports);
+	pool->room = choose_room(pool, options, ports);
 	compute_need(pool, options, ports);
 	if (n == 0)
 		n = pool->needed;

@@ -29,6 +29,7 @@ void pp_stall(void);
 #define pp_store_release(p, v) (pp_stall(), __atomic_store_n((p), (v), __ATOMIC_RELEASE))
 #define pp_exchange(p, v)      (pp_stall(), __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL))
 #define pp_fetch_add(p, v)     (pp_stall(), __atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+#define pp_sub_fetch(p, v)     (pp_stall(), __atomic_sub_fetch((p), (v), __ATOMIC_ACQ_REL))
 #define pp_fetch_or(p, v)      (pp_stall(), __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL))
 #define pp_fetch_and(p, v)     (pp_stall(), __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL))
 

@@ -42,7 +42,8 @@ refuses 2 '--checks has no meaning' "$bench" "${null[@]}" -- --pool stack --chec
 refuses 2 '--batch has no meaning' "$bench" "${null[@]}" -- --pool stack --batch 32
 refuses 2 '--high has no meaning' "$bench" "${null[@]}" -- --pool stack --high 32
 refuses 2 '--mbcache has no meaning' "$bench" "${null[@]}" -- --pool pages --mbcache 32
-refuses 2 '--recycle reuse is unknown; give one of off' "$bench" "${null[@]}" -- --recycle reuse
+refuses 2 '--recycle some is unknown; give one of off' "$bench" "${null[@]}" -- --recycle some
+refuses 2 '--recycle reuse cannot see what returns' "$bench" "${null[@]}" -- --recycle reuse --pool stack
 refuses 2 '--recycle pool cannot see what returns' "$bench" "${null[@]}" -- --recycle pool --pool stack
 refuses 2 '--recycle cache cannot see' "$bench" "${null[@]}" -- --recycle cache --pool pagepool --mbcache 8
 refuses 2 '--hold has a meaning only in rxonly' "$bench" "${null[@]}" -- --hold 5

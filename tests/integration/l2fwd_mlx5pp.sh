@@ -26,4 +26,6 @@ for recycle in off cache pool; do
 	done
 done
 benches --recycle pool --pool pagepool --mode rxonly --free-on other
+benches --recycle reuse --pcp bh --mode rxonly --hold 100 --free-on other
+benches --recycle reuse --pcp bypass --pool pagepool --mode macswap
 benches --mode io --pool ring_mp_mc

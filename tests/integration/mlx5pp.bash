@@ -7,6 +7,11 @@ mlx5pp=librte_net_mlx5pp.so
 [ -f "$build/drivers/$mlx5pp" ] || skip 'mlx5pp is not built'
 need jq
 
+# mbuf_size RECYCLE: of testpmd's buffers: with reuse, so large that two frames of 1522 bytes share one.
+mbuf_size() {
+	if [ "$1" = reuse ]; then echo 3520; else echo 2176; fi
+}
+
 # testpmd_on_mlx5pp PORTS DEVARGS SOFTCX-OPTION... -- ARGUMENT...: an interactive testpmd on the
 # driver, its buffers in a pool with ops pagepool and without mempool caches.
 testpmd_on_mlx5pp() {

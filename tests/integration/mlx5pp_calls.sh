@@ -24,5 +24,7 @@ calls() {
 
 calls pool foreign_thread counters pool_first
 calls cache starving
+calls reuse starving
+calls reuse shared counters pool_first
 calls cache counters pool_first
 calls off pinned_buffers missing_queue cleanup external_buffer

@@ -21,7 +21,7 @@ refused() {
 		{ cat "$tmp/out"; fail "not about '$pattern': $devargs"; }
 }
 
-refused 'recycle=reuse: must be off, cache or pool' recycle=reuse
+refused 'recycle=some: must be off, cache, reuse or pool' recycle=some
 refused 'there are only mlx5_0' ibdev=mlx5_9
 refused 'cache_size=1: must be 2 to' cache_size=1
 refused 'cache_size=x: must be' cache_size=x
@@ -33,13 +33,15 @@ done
 refused 'the arguments are ibdev=NAME' colour=red
 small=(--total-num-mbufs=4096)
 refused 'its ops are not pagepool' recycle=pool -- "${small[@]}"
+refused 'its ops are not pagepool' recycle=reuse -- "${small[@]}"
 refused 'would hide what is returned' recycle=cache --mbuf-pool-ops-name=pagepool -- "${small[@]}"
 refused 'has page caches of mode bh, and pcp=spin' pcp=spin --mbuf-pool-ops-name=pagepool -- "${small[@]}"
 refused 'enable the SCATTER offload' ibdev=mlx5_0 -- "${small[@]}" --mbuf-size=1024 --max-pkt-len=1518
 
-for recycle in off cache pool; do
+for recycle in off cache reuse pool; do
 	testpmd_on_mlx5pp 1 ",recycle=$recycle" --rate 200M --frame 64,3000 --packets 20000 -- \
-		--rxq=2 --txq=2 --total-num-mbufs=16384 --forward-mode=macswap
+		--rxq=2 --txq=2 --total-num-mbufs=16384 --mbuf-size="$(mbuf_size "$recycle")" \
+		--forward-mode=macswap
 	testpmd start
 	sleep 2
 	testpmd stop

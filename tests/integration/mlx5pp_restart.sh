@@ -8,9 +8,9 @@
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
 
-for recycle in off cache pool; do
+for recycle in off cache reuse pool; do
 	testpmd_on_mlx5pp 2 ",recycle=$recycle" --wire pair -- --rxq=2 --txq=2 --rxd=256 --txd=256 \
-		--total-num-mbufs=8192 --forward-mode=macswap
+		--total-num-mbufs=8192 --mbuf-size="$(mbuf_size "$recycle")" --forward-mode=macswap
 	for _ in 1 2 3; do
 		testpmd 'start tx_first 1'
 		sleep 0.2

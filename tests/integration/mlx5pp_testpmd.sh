@@ -45,7 +45,7 @@ forwards() {
 	expect 'out of buffer' "$(softcx_stat 0 out_of_buffer)" -eq "$((packets - received - early))"
 	expect 'sent by the device' "$(softcx_stat 0 tx_packets)" -eq "$((received - dropped))"
 	case $devargs in
-	*cache*) expect 'pages used again' "$(xstat 0 rx_cache_reuse)" -gt 0 ;;
+	*cache* | *reuse*) expect 'pages used again' "$(xstat 0 rx_cache_reuse)" -gt 0 ;;
 	*pool*) expect 'pages used again' "$(xstat 0 rx_pp_recycle_cached)" -gt 0 ;;
 	esac
 	expect 'lost' "$(softcx_stat 0 checker.lost)" -le "$dropped"
@@ -54,13 +54,15 @@ forwards() {
 		"$dropped dropped by testpmd"
 }
 
-for recycle in off cache pool; do
-	forwards 1 ",recycle=$recycle" 64,65,128,777,1518
-	forwards 4 ",recycle=$recycle" imix
-	forwards 8 ",recycle=$recycle" 1518
+for recycle in off cache reuse pool; do
+	size=$(mbuf_size "$recycle")
+	forwards 1 ",recycle=$recycle" 64,65,128,777,1518 --mbuf-size="$size"
+	[ "$recycle" = reuse ] || forwards 4 ",recycle=$recycle" imix
+	forwards 8 ",recycle=$recycle" 1518 --mbuf-size="$size"
 	# frames over several buffers
 	forwards 2 ",recycle=$recycle" 64,1518,4000,9018 --max-pkt-len=9100 --rx-offloads=0x2000 \
 		--tx-offloads=0x8000 --mbuf-size=2176
 done
 forwards 2 ,recycle=cache,cache_size=7 1518
+forwards 4 ,recycle=reuse,cache_size=7 imix --mbuf-size=14656 # eight frames to a page
 forwards 2 ,recycle=off,inline=18 64,1518

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # mlx5pp: packets held, cloned, chained and freed in every legal way, on two lcores, while the port
-# is stopped and started, in each way of recycling: see torture.c. One slow consumer blocks the FIFO
-# of recycle=cache, and not recycle=pool.
+# is stopped and started, in each way of recycling: see torture.c. One slow consumer blocks the FIFOs
+# of recycle=cache and recycle=reuse, and not recycle=pool.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
@@ -24,11 +24,12 @@ tortures() {
 	expect 'objects left' "$(jq .leaks "$tmp/stats.json")" -eq 0
 }
 
-for recycle in off cache pool; do
+for recycle in off cache reuse pool; do
 	tortures "$recycle" "$recycle" 12 4000
 done
-for recycle in off cache pool; do
+for recycle in off cache reuse pool; do
 	tortures "$recycle" "$recycle" 2 20000 broken
 done
 tortures cache cache 1 20000 slow
+tortures reuse reuse 1 20000 slow
 tortures pool pool 1 20000 slow

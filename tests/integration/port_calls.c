@@ -14,6 +14,7 @@
 #include <rte_mbuf.h>
 
 #include <pp_mempool.h>
+#include <pp_share.h>
 
 #include "../require.h"
 
@@ -263,6 +264,76 @@ keep(void *addr __rte_unused, void *unused __rte_unused)
 {
 }
 
+/* Exchange a packet's buffer for another one, and free it. */
+static void
+attach_and_free(struct rte_mbuf *m)
+{
+	static uint8_t memory[256] __rte_cache_aligned;
+	uint16_t len = sizeof(memory);
+	struct rte_mbuf_ext_shared_info *shared =
+		rte_pktmbuf_ext_shinfo_init_helper(memory, &len, keep, NULL);
+
+	rte_pktmbuf_attach_extbuf(m, memory, 0, len, shared);
+	rte_pktmbuf_free(m);
+}
+
+static void
+receive_one(struct rte_mbuf **m)
+{
+	while (rte_eth_rx_burst(0, 0, m, 1) == 0)
+		;
+}
+
+/* Two packets to a page: so the ring has half as many pages as packets, and one keeps its page. */
+static void
+shared(void)
+{
+	struct rte_mbuf *kept[4 * DESC], *m;
+	unsigned int n_kept = 0, n_seconds = 0;
+
+	rte_mempool_free(pool);
+	pool = make_pool(3520 - RTE_PKTMBUF_HEADROOM);
+	set_up(0);
+	for (unsigned int turn = 0; turn < 2; turn++) {
+		start();
+		require(rte_mempool_in_use_count(pool) == DESC / 2 + n_kept);
+		for (unsigned int i = 0; i < 20 * DESC; i++) {
+			receive_one(&m);
+			require(m->buf_len >= RTE_PKTMBUF_HEADROOM + 1522 && m->buf_len < 3520 / 2);
+			n_seconds += pp_page_of(m) != m;
+			attach_and_free(m);
+		}
+		require(n_seconds == (turn + 1) * 20 * DESC / 2);
+		require(xstat("rx_cache_reuse") > 0);
+		require(rte_mempool_in_use_count(pool) <= DESC / 2 + 256 + n_kept);
+		/* one of each page, from a queue that lets go of them */
+		while (n_kept < (turn + 1) * 2 * DESC) {
+			receive_one(&m);
+			if (pp_page_of(m) == m)
+				kept[n_kept++] = m;
+			else
+				rte_pktmbuf_free(m);
+		}
+		require(rte_eth_dev_stop(0) == 0);
+		require(rte_mempool_in_use_count(pool) == n_kept);
+	}
+	rte_pktmbuf_free_bulk(kept, n_kept);
+	require(rte_mempool_in_use_count(pool) == 0);
+	require(rte_pktmbuf_alloc_bulk(pool, kept, RTE_DIM(kept)) == 0);
+	for (unsigned int i = 0; i < RTE_DIM(kept); i++)
+		require(kept[i]->buf_len == 3520);
+	rte_pktmbuf_free_bulk(kept, RTE_DIM(kept));
+	/* two frames of this size do not fit */
+	require(rte_eth_dev_set_mtu(0, 3000) == 0);
+	start();
+	require(rte_mempool_in_use_count(pool) == DESC);
+	receive_one(&m);
+	require(m->buf_len == 3520);
+	rte_pktmbuf_free(m);
+	require(rte_eth_dev_stop(0) == 0);
+	require(rte_eth_dev_set_mtu(0, 1500) == 0);
+}
+
 /* From memory of no pool: a range of its own, which outlives that of a pool beside it. */
 static void
 external_buffer(void)
@@ -306,6 +377,7 @@ static const struct {
 	{"missing_queue", missing_queue},
 	{"cleanup", cleanup},
 	{"starving", starving},
+	{"shared", shared},
 	{"counters", counters},
 	{"external_buffer", external_buffer},
 	{"pool_first", pool_first},

@@ -24,12 +24,21 @@
 #include <rte_ring.h>
 
 #include <pp_mempool.h>
+#include <pp_share.h>
 
 #define QUEUES 2
 #define BURST  32
 #define HELD   512 /* packets that an lcore holds, at most */
 #define DESC   256
 #define POOL   8192
+#define PRIV   16
+
+/* For two frames, each with mbuf, private area and headroom: with recycle=reuse. */
+#define PART                                                                                       \
+	RTE_ALIGN(RTE_CACHE_LINE_SIZE + sizeof(struct rte_mbuf) + PRIV + RTE_PKTMBUF_HEADROOM +    \
+			  RTE_ETHER_MAX_VLAN_FRAME_LEN,                                            \
+		RTE_CACHE_LINE_SIZE)
+#define SHARED_ROOM (uint16_t)(2 * PART - RTE_CACHE_LINE_SIZE - sizeof(struct rte_mbuf) - PRIV)
 
 #define REQUIRE(condition)                                                                         \
 	do {                                                                                       \
@@ -50,7 +59,8 @@ struct held {
 
 static struct rte_mempool *pool, *clones;
 static struct rte_ring *to_worker;
-static bool worker_ends, broken;
+static bool worker_ends, broken, reuse;
+static uint64_t shared;       /* packets beside another one of their page */
 static struct rte_mbuf *last; /* waits for one to be chained with */
 
 static struct note *
@@ -70,6 +80,8 @@ receive(struct rte_mbuf *m)
 {
 	REQUIRE(m->pool == pool && RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1);
 	REQUIRE(m->nb_segs == 1 && m->next == NULL && note_of(m)->mine == 0);
+	REQUIRE(!reuse || m->buf_len < SHARED_ROOM);
+	shared += reuse && pp_page_of(m) != m;
 	note_of(m)->mine = 1;
 	note_of(m)->sum = sum_of(m);
 }
@@ -252,17 +264,18 @@ xstat(uint16_t port, const char *name)
 static void
 check_counters(uint16_t port, const char *recycle, bool slow)
 {
-	const uint64_t reuse = xstat(port, "rx_cache_reuse"), busy = xstat(port, "rx_cache_busy");
+	const uint64_t reused = xstat(port, "rx_cache_reuse"), busy = xstat(port, "rx_cache_busy");
 	const uint64_t cached = xstat(port, "rx_pp_recycle_cached");
 	const uint64_t fast = xstat(port, "rx_pp_alloc_fast");
 
 	printf("recycle=%s: cache reuse %" PRIu64 " busy %" PRIu64 ", pool cached %" PRIu64
 	       " ring %" PRIu64 " fast %" PRIu64 "\n",
-		recycle, reuse, busy, cached, xstat(port, "rx_pp_recycle_ring"), fast);
-	if (strcmp(recycle, "cache") == 0)
-		REQUIRE(busy > 0 && (slow || reuse > 0));
+		recycle, reused, busy, cached, xstat(port, "rx_pp_recycle_ring"), fast);
+	if (strcmp(recycle, "cache") == 0 || strcmp(recycle, "reuse") == 0)
+		REQUIRE(busy > 0 && (slow || reused > 0));
 	if (strcmp(recycle, "pool") == 0)
 		REQUIRE(cached > 0 && fast > 0);
+	REQUIRE(!reuse || shared > 0);
 	/* the second failure was after a recovery that worked */
 	if (broken)
 		REQUIRE(xstat(port, "tx_recoveries") > 1 && xstat(port, "tx_errors") > 1);
@@ -331,9 +344,10 @@ main(int argc, char **argv)
 
 	REQUIRE(skip >= 0 && argc - skip >= 4);
 	argv += skip;
-	pool = rte_pktmbuf_pool_create_by_ops(
-		"packets", POOL, 0, 16, RTE_MBUF_DEFAULT_BUF_SIZE, 0, PP_MEMPOOL_OPS_NAME);
-	clones = rte_pktmbuf_pool_create("clones", POOL, 0, 16, 0, 0);
+	reuse = strcmp(argv[1], "reuse") == 0;
+	pool = rte_pktmbuf_pool_create_by_ops("packets", POOL, 0, PRIV,
+		reuse ? SHARED_ROOM : RTE_MBUF_DEFAULT_BUF_SIZE, 0, PP_MEMPOOL_OPS_NAME);
+	clones = rte_pktmbuf_pool_create("clones", POOL, 0, PRIV, 0, 0);
 	to_worker = rte_ring_create("to_worker", 1024, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	REQUIRE(pool != NULL && clones != NULL && to_worker != NULL);
 	broken = argc - skip > 4 && strcmp(argv[4], "broken") == 0;

@@ -10,6 +10,7 @@
  *
  *	given	the driver has the page in a list of its own, and wants to know when it is returned:
  *		enqueue says `returned`, and the page stays the driver's
+ *	shared	the object is one of several in a page, which has a count: see pp_share.h
  *	owner	enqueue puts the page into the cache or the ring of that queue, not into the pool
  *	none	of these: an object like any other
  *
@@ -35,11 +36,16 @@ extern "C" {
 #define PP_RECYCLE_RING   1024 /* pages on their way back from others */
 #define PP_RECYCLE_QUEUES 256  /* of a pool */
 
+#define PP_MARK_GIVEN  1
+#define PP_MARK_SHARED 2
+
 /* One writer at a time: the driver while it has the page, else who frees it. */
 struct pp_page_mark {
 	uint16_t owner; /* of pp_recycler.queue, from 1 on; 0: nobody */
-	uint8_t given;
+	uint8_t given;  /* 0, or one of the above */
 	uint8_t returned;
+	uint32_t back; /* shared: bytes back to the page's first mbuf */
+	uint32_t refs; /* shared, of the first mbuf: all that keep the page; atomic */
 };
 
 /* In the padding that aligns an object to a cache line, as far from its header as can be. */

@@ -16,6 +16,7 @@
 
 #include "mempool_internal.h"
 #include "pp_recycle.h"
+#include "pp_share.h"
 
 /* The process that is in the middle of enqueue on an lcore; 0: none. */
 struct lane {
@@ -108,6 +109,17 @@ put_queue(struct pp_recycle_queue *queue, void *page, uint32_t lcore)
 	return true;
 }
 
+/* Those of a page that come back side by side drop their references at once. */
+static __rte_always_inline unsigned int
+count_of_page(void *const *objs, unsigned int n, const struct rte_mbuf *page)
+{
+	unsigned int same = 1;
+
+	while (same < n && pp_page_of(objs[same]) == page)
+		same++;
+	return same;
+}
+
 unsigned int
 pp_recycle_put(struct pp_recycler *recycler, void *const *objs, unsigned int n, void **rest)
 {
@@ -122,7 +134,18 @@ pp_recycle_put(struct pp_recycler *recycler, void *const *objs, unsigned int n, 
 
 		if (i + 4 < n)
 			rte_prefetch0(pp_page_mark(objs[i + 4]));
-		if (pp_load_relaxed(&mark->given)) {
+		const uint8_t given = pp_load_relaxed(&mark->given);
+
+		if (given == PP_MARK_SHARED) {
+			struct rte_mbuf *page = pp_page_of(objs[i]);
+			const unsigned int same = count_of_page(&objs[i], n - i, page);
+
+			if (pp_page_drop(page, same))
+				rest[n_rest++] = page;
+			i += same - 1;
+			continue;
+		}
+		if (given != 0) {
 			/* all that was done with the page comes before its return */
 			pp_store_release(&mark->returned, 1);
 			continue;

@@ -306,6 +306,7 @@ mlx5pp_set_bursts(struct rte_eth_dev *dev)
 				   RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
 	dev->rx_pkt_burst = rx_segs                                      ? mlx5pp_rx_burst_segs
 			    : port->args.recycle == MLX5PP_RECYCLE_CACHE ? mlx5pp_rx_burst_cache
+			    : port->args.recycle == MLX5PP_RECYCLE_REUSE ? mlx5pp_rx_burst_reuse
 									 : mlx5pp_rx_burst;
 	dev->tx_pkt_burst = tx_segs ? mlx5pp_tx_burst_segs : mlx5pp_tx_burst;
 	dev->data->scattered_rx = rx_segs;

@@ -4,12 +4,14 @@
 /*
  * mlx5pp: an Ethernet driver for ConnectX cards that a reader understands in an evening.
  *
- *	probe.c     a virtual device becomes a port: arguments, the verbs device, its protection
- *domain ethdev.c    what ethdev asks of a port: configuration, start, stop, link, addresses rxq.c
- *txq.c life of a queue: its completion queue, its ring, its buffers control.c   which packets come
- *to which queue: RSS and flow rules mr.c        memory that the card may touch rx.c tx.c   the data
- *path: rings that the card reads and writes recycle.c   where RX buffers come from, and the pages
- *that come back stats.c     counters
+ * - probe.c: a virtual device becomes a port: arguments, the verbs device, its protection domain
+ * - ethdev.c: what ethdev asks of a port: configuration, start, stop, link, addresses
+ * - rxq.c, txq.c: life of a queue: its completion queue, its ring, its buffers
+ * - control.c: which packets come to which queue: RSS and flow rules
+ * - mr.c: memory that the card may touch
+ * - rx.c, tx.c: the data path: rings that the card reads and writes
+ * - recycle.c, reuse.c: where RX buffers come from, and the pages that come back
+ * - stats.c: counters
  *
  * The data path owns its queue: one thread at a time, and none while the queue is stopped. All the
  * rest runs on whatever thread controls the port. Structures that the card sees are those of
@@ -30,6 +32,7 @@
 
 #include <pcp.h>
 #include <pp_recycle.h>
+#include <pp_share.h>
 
 extern int mlx5pp_logtype;
 
@@ -56,6 +59,7 @@ extern int mlx5pp_logtype;
 enum mlx5pp_recycle {
 	MLX5PP_RECYCLE_OFF,
 	MLX5PP_RECYCLE_CACHE, /* a FIFO of pages given away, whose head is looked at */
+	MLX5PP_RECYCLE_REUSE, /* the same of pages that several packets share */
 	MLX5PP_RECYCLE_POOL,  /* pages come back to an owner's cache, or a ring */
 };
 
@@ -63,7 +67,7 @@ enum mlx5pp_recycle {
 struct mlx5pp_args {
 	char ibdev[IBV_SYSFS_NAME_MAX];
 	enum mlx5pp_recycle recycle;
-	uint32_t cache_size; /* of mode cache */
+	uint32_t cache_size; /* of modes cache and reuse */
 	int pcp;             /* enum pcp_mode that pools must have; -1: any */
 	int inline_len;      /* bytes of a frame in its send WQE: 0, 18; -1: what the card wants */
 };
@@ -106,6 +110,22 @@ struct mlx5pp_fifo {
 	struct rte_mbuf **page;
 };
 
+/* Mode reuse: pages that have packets, in the ring or with the application, oldest first. */
+struct mlx5pp_pages {
+	struct pp_share share; /* how they are cut */
+	struct mlx5pp_shared_page {
+		struct rte_mbuf *page;
+		uint32_t end; /* buffers posted, once the last of the page is */
+	} * fifo;
+	uint32_t head, tail;
+	uint32_t in_ring; /* from here on pages may have buffers in the ring */
+	uint32_t mask;
+	uint32_t usable;       /* beside those in the ring; one less than the size asked for */
+	uint32_t limit;        /* with those */
+	struct rte_mbuf *open; /* the page whose mbufs are being posted, */
+	uint32_t used;         /* so many so far */
+};
+
 struct mlx5pp_rxq {
 	/* The rings. */
 	struct mlx5_cqe64 *cqes;
@@ -129,10 +149,12 @@ struct mlx5pp_rxq {
 	struct pp_recycler *recycler;
 	struct pp_recycle_queue *pool; /* mode pool */
 	struct mlx5pp_fifo fifo;       /* mode cache */
+	struct mlx5pp_pages pages;     /* mode reuse */
 	enum mlx5pp_recycle recycle;
 	uint32_t buf_offset; /* from mbuf to its buffer */
 	uint16_t headroom;
 	uint16_t room;    /* of a buffer behind the headroom */
+	uint16_t buf_len; /* of a buffer, as the mbuf says */
 	uint32_t lkey_be; /* of the whole pool; 0: each buffer is looked up */
 	struct mlx5pp_rxq_stats stats;
 	/* Control. */
@@ -293,6 +315,7 @@ bool mlx5pp_mr_of_mbuf(struct mlx5pp_port *port, const struct rte_mbuf *m, struc
 /* rx.c */
 uint16_t mlx5pp_rx_burst(void *queue, struct rte_mbuf **pkts, uint16_t n);
 uint16_t mlx5pp_rx_burst_cache(void *queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t mlx5pp_rx_burst_reuse(void *queue, struct rte_mbuf **pkts, uint16_t n);
 uint16_t mlx5pp_rx_burst_segs(void *queue, struct rte_mbuf **pkts, uint16_t n);
 uint32_t mlx5pp_rx_refill(struct mlx5pp_rxq *rxq);
 const uint32_t *mlx5pp_rx_ptypes(struct rte_eth_dev *dev);
@@ -306,6 +329,9 @@ void mlx5pp_tx_free(struct mlx5pp_txq *txq, uint32_t to);
 /* recycle.c */
 int mlx5pp_recycle_setup(struct mlx5pp_rxq *rxq, int socket);
 void mlx5pp_recycle_release(struct mlx5pp_rxq *rxq);
+/* What a buffer has room for, frames of `len` bytes being expected. */
+void mlx5pp_recycle_choose_room(struct mlx5pp_rxq *rxq, uint32_t len);
+/* The ring is empty, and will be filled. */
 void mlx5pp_recycle_start(struct mlx5pp_rxq *rxq);
 void mlx5pp_recycle_stop(struct mlx5pp_rxq *rxq);
 /* Up to n buffers, n <= MLX5PP_REFILL; how many. */
@@ -325,9 +351,16 @@ mlx5pp_recycle_given(struct mlx5pp_rxq *rxq, struct rte_mbuf *m)
 	}
 	struct pp_page_mark *mark = pp_page_mark(m);
 
-	mark->given = 1;
+	mark->given = PP_MARK_GIVEN;
 	fifo->page[fifo->tail++ & fifo->mask] = m;
 }
+
+/* reuse.c */
+int mlx5pp_reuse_setup(struct mlx5pp_rxq *rxq, uint32_t size, int socket);
+void mlx5pp_reuse_choose_room(struct mlx5pp_rxq *rxq, uint32_t len);
+void mlx5pp_reuse_start(struct mlx5pp_rxq *rxq);
+void mlx5pp_reuse_stop(struct mlx5pp_rxq *rxq);
+uint32_t mlx5pp_reuse_take(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t n);
 
 /* stats.c */
 void mlx5pp_stats_init(struct mlx5pp_port *port);

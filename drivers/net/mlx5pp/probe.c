@@ -25,6 +25,7 @@ RTE_LOG_REGISTER(mlx5pp_logtype, pmd.net.mlx5pp, NOTICE);
 static const char *const recycle_names[] = {
 	[MLX5PP_RECYCLE_OFF] = "off",
 	[MLX5PP_RECYCLE_CACHE] = "cache",
+	[MLX5PP_RECYCLE_REUSE] = "reuse",
 	[MLX5PP_RECYCLE_POOL] = "pool",
 };
 
@@ -57,7 +58,7 @@ parse_recycle(const char *key __rte_unused, const char *value, void *arg)
 			return 0;
 		}
 	}
-	MLX5PP_LOG(ERR, "recycle=%s: must be off, cache or pool", value);
+	MLX5PP_LOG(ERR, "recycle=%s: must be off, cache, reuse or pool", value);
 	return -EINVAL;
 }
 
@@ -127,7 +128,7 @@ parse(const char *text, struct mlx5pp_args *args)
 
 	if (kvargs == NULL) {
 		MLX5PP_LOG(ERR,
-			"'%s': the arguments are ibdev=NAME, recycle=off|cache|pool, "
+			"'%s': the arguments are ibdev=NAME, recycle=off|cache|reuse|pool, "
 			"cache_size=N, pcp=MODE and inline=0|18",
 			text);
 		return -EINVAL;
@@ -363,4 +364,4 @@ static struct rte_vdev_driver driver = {
 
 RTE_PMD_REGISTER_VDEV(net_mlx5pp, driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_mlx5pp,
-	"ibdev=<string> recycle=off|cache|pool cache_size=<int> pcp=<string> inline=0|18");
+	"ibdev=<string> recycle=off|cache|reuse|pool cache_size=<int> pcp=<string> inline=0|18");

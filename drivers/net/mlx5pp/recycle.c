@@ -5,6 +5,7 @@
  *	off	the pool
  *	cache	as mlx5e's page cache: a FIFO of pages given to the application. Only the head is
  *		looked at, and used again if it has been returned; one slow consumer blocks it
+ *	reuse	the same of pages that several packets share: see reuse.c
  *	pool	as the kernel's page_pool: returns on the polling lcore go to a cache, others to a
  *		ring, both the queue's: see pp_recycle.h
  *
@@ -135,6 +136,8 @@ mlx5pp_recycle_take(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t n)
 
 	if (rxq->recycle == MLX5PP_RECYCLE_POOL)
 		return pp_recycle_take(rxq->recycler, rxq->pool, (void **)bufs, n);
+	if (rxq->recycle == MLX5PP_RECYCLE_REUSE)
+		return mlx5pp_reuse_take(rxq, bufs, n);
 	if (rxq->recycle == MLX5PP_RECYCLE_CACHE)
 		got = take_from_fifo(rxq, bufs, n);
 	if (got < n)
@@ -154,10 +157,21 @@ mlx5pp_recycle_give_back(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_
 }
 
 void
+mlx5pp_recycle_choose_room(struct mlx5pp_rxq *rxq, uint32_t len)
+{
+	rxq->buf_len = rte_pktmbuf_data_room_size(rxq->mp);
+	if (rxq->recycle == MLX5PP_RECYCLE_REUSE)
+		mlx5pp_reuse_choose_room(rxq, len);
+	rxq->room = rxq->buf_len - rxq->headroom;
+}
+
+void
 mlx5pp_recycle_start(struct mlx5pp_rxq *rxq)
 {
 	if (rxq->recycle == MLX5PP_RECYCLE_POOL)
 		pp_recycle_queue_open(rxq->pool);
+	else if (rxq->recycle == MLX5PP_RECYCLE_REUSE)
+		mlx5pp_reuse_start(rxq);
 }
 
 void
@@ -167,15 +181,17 @@ mlx5pp_recycle_stop(struct mlx5pp_rxq *rxq)
 		pp_recycle_queue_close(rxq->recycler, rxq->pool);
 	else if (rxq->recycle == MLX5PP_RECYCLE_CACHE)
 		empty_fifo(rxq);
+	else if (rxq->recycle == MLX5PP_RECYCLE_REUSE)
+		mlx5pp_reuse_stop(rxq);
 }
 
 /* Pages that recycling keeps out of the pool must not be missed there. */
 static void
 check_size(const struct mlx5pp_rxq *rxq)
 {
-	const uint32_t kept = rxq->recycle == MLX5PP_RECYCLE_CACHE
-				      ? rxq->fifo.usable
-				      : PP_RECYCLE_CACHE + PP_RECYCLE_RING;
+	const uint32_t kept = rxq->recycle == MLX5PP_RECYCLE_POOL
+				      ? PP_RECYCLE_CACHE + PP_RECYCLE_RING
+				      : rxq->port->args.cache_size - 1;
 	const uint32_t need = rxq->n_desc + kept;
 
 	if (rxq->mp->size < need)
@@ -222,6 +238,8 @@ mlx5pp_recycle_setup(struct mlx5pp_rxq *rxq, int socket)
 	}
 	if (rxq->recycle == MLX5PP_RECYCLE_CACHE) {
 		err = make_fifo(rxq, rxq->port->args.cache_size, socket);
+	} else if (rxq->recycle == MLX5PP_RECYCLE_REUSE) {
+		err = mlx5pp_reuse_setup(rxq, rxq->port->args.cache_size, socket);
 	} else {
 		rxq->pool = pp_recycle_queue_get(rxq->recycler, socket);
 		err = rxq->pool != NULL ? 0 : -ENOMEM;
@@ -237,7 +255,9 @@ mlx5pp_recycle_release(struct mlx5pp_rxq *rxq)
 	if (rxq->pool != NULL)
 		pp_recycle_queue_put(rxq->recycler, rxq->pool);
 	rte_free(rxq->fifo.page);
+	rte_free(rxq->pages.fifo);
 	rxq->pool = NULL;
 	rxq->recycler = NULL;
 	rxq->fifo.page = NULL;
+	rxq->pages.fifo = NULL;
 }

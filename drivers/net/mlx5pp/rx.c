@@ -193,7 +193,7 @@ chain(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t len)
 		memcpy(&m->data_off, &rxq->rearm, sizeof(rxq->rearm));
 		m->data_off = 0;
 		m->ol_flags = 0;
-		part = RTE_MIN(len, (uint32_t)rxq->room + rxq->headroom);
+		part = RTE_MIN(len, (uint32_t)rxq->buf_len);
 		m->data_len = (uint16_t)part;
 		m->pkt_len = part;
 		last->next = m;
@@ -213,7 +213,7 @@ chain(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t len)
 
 static __rte_always_inline uint16_t
 burst(struct mlx5pp_rxq *rxq, struct rte_mbuf **pkts, const uint16_t n, const bool segs,
-	const bool fifo)
+	const enum mlx5pp_recycle recycle)
 {
 	const uint32_t ci_before = rxq->cq_ci;
 	uint64_t bytes = 0;
@@ -243,8 +243,12 @@ burst(struct mlx5pp_rxq *rxq, struct rte_mbuf **pkts, const uint16_t n, const bo
 			chain(rxq, &rxq->bufs[slot << rxq->log_segs], len);
 		} else {
 			m->data_len = (uint16_t)len;
-			if (fifo)
+			if (recycle == MLX5PP_RECYCLE_CACHE)
 				mlx5pp_recycle_given(rxq, m);
+			/* who has replaced the buffer by another one got back more than there was
+			 */
+			if (recycle == MLX5PP_RECYCLE_REUSE)
+				m->buf_len = rxq->buf_len;
 		}
 		rxq->consumed++;
 		rxq->cq_ci++;
@@ -264,19 +268,26 @@ burst(struct mlx5pp_rxq *rxq, struct rte_mbuf **pkts, const uint16_t n, const bo
 uint16_t
 mlx5pp_rx_burst(void *queue, struct rte_mbuf **pkts, uint16_t n)
 {
-	return burst(queue, pkts, n, false, false);
+	return burst(queue, pkts, n, false, MLX5PP_RECYCLE_OFF);
 }
 
 /* With recycle=cache. */
 uint16_t
 mlx5pp_rx_burst_cache(void *queue, struct rte_mbuf **pkts, uint16_t n)
 {
-	return burst(queue, pkts, n, false, true);
+	return burst(queue, pkts, n, false, MLX5PP_RECYCLE_CACHE);
+}
+
+/* With recycle=reuse. */
+uint16_t
+mlx5pp_rx_burst_reuse(void *queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return burst(queue, pkts, n, false, MLX5PP_RECYCLE_REUSE);
 }
 
 /* Frames may need several buffers. */
 uint16_t
 mlx5pp_rx_burst_segs(void *queue, struct rte_mbuf **pkts, uint16_t n)
 {
-	return burst(queue, pkts, n, true, false);
+	return burst(queue, pkts, n, true, MLX5PP_RECYCLE_OFF);
 }

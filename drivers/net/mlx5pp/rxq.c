@@ -15,9 +15,8 @@ mlx5pp_rxq_segs(const struct mlx5pp_rxq *rxq, uint16_t mtu)
 {
 	const uint32_t frame = mtu + MLX5PP_OVERHEAD + RTE_VLAN_HLEN;
 	const uint32_t more = frame > rxq->room ? frame - rxq->room : 0;
-	const uint32_t buffer = (uint32_t)rxq->room + rxq->headroom;
 
-	return rte_align32pow2(1 + (more + buffer - 1) / buffer);
+	return rte_align32pow2(1 + (more + rxq->buf_len - 1) / rxq->buf_len);
 }
 
 /* What a buffer can take, and how many a frame of the port's MTU may need. */
@@ -25,7 +24,8 @@ static int
 choose_segments(struct mlx5pp_rxq *rxq)
 {
 	const uint32_t frame = rxq->port->data->mtu + MLX5PP_OVERHEAD + RTE_VLAN_HLEN;
-	const uint32_t buffer = (uint32_t)rxq->room + rxq->headroom;
+
+	mlx5pp_recycle_choose_room(rxq, frame);
 	const uint32_t segs = mlx5pp_rxq_segs(rxq, rxq->port->data->mtu);
 
 	if (segs > 1 && !(rxq->offloads & RTE_ETH_RX_OFFLOAD_SCATTER)) {
@@ -38,7 +38,7 @@ choose_segments(struct mlx5pp_rxq *rxq)
 	}
 	if (segs > MLX5PP_RX_SEGS_MAX || segs > rxq->n_desc) {
 		MLX5PP_LOG(ERR, "RX queue %u: frames of %u bytes would need %u buffers of %u each",
-			rxq->index, frame, segs, buffer);
+			rxq->index, frame, segs, rxq->buf_len);
 		return -EINVAL;
 	}
 	rxq->log_segs = rte_log2_u32(segs);
@@ -102,7 +102,6 @@ check_buffers(struct mlx5pp_rxq *rxq)
 		return -EINVAL;
 	}
 	rxq->headroom = RTE_PKTMBUF_HEADROOM;
-	rxq->room = (uint16_t)(room - RTE_PKTMBUF_HEADROOM);
 	rxq->buf_offset = offset;
 	return 0;
 }
@@ -262,7 +261,7 @@ create_wq(struct mlx5pp_rxq *rxq)
 	for (uint32_t i = 0; i < rxq->n_desc; i++) {
 		const bool first = (i & ((1u << rxq->log_segs) - 1)) == 0;
 
-		rxq->wqes[i].byte_count = htobe32(first ? rxq->room : rxq->room + rxq->headroom);
+		rxq->wqes[i].byte_count = htobe32(first ? rxq->room : rxq->buf_len);
 	}
 	return 0;
 }
@@ -349,6 +348,7 @@ make_ready(struct mlx5pp_rxq *rxq)
 
 	if (err < 0)
 		return err;
+	mlx5pp_recycle_start(rxq);
 	mlx5pp_rx_refill(rxq);
 	rxq->refill_at = RTE_MIN(rxq->n_wqes / 4, (uint32_t)MLX5PP_REFILL >> rxq->log_segs);
 	return 0;
@@ -357,7 +357,6 @@ make_ready(struct mlx5pp_rxq *rxq)
 int
 mlx5pp_rxq_start(struct mlx5pp_rxq *rxq)
 {
-	mlx5pp_recycle_start(rxq);
 	return make_ready(rxq);
 }
 
