@@ -2,12 +2,14 @@
 /* The mempool ops "pagepool". */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
 #include "mempool_internal.h"
+#include "pp_recycle.h"
 
 #define PUT_AT_ONCE 64 /* objects that may have marks */
 
@@ -253,6 +255,10 @@ pp_mempool_dump(const struct rte_mempool *mp, FILE *f)
 	fprintf(f, "mempool %s: %u objects of %u bytes, %s, caches: %s\n", mp->name, mp->size,
 		mp->elt_size, pool->page_per_object ? "one per page" : "DPDK's layout",
 		pool->depot_only ? "the mempool's over the depot" : "per lcore");
+	if (pool->recycler != NULL)
+		fprintf(f,
+			"  recycled by drivers; %" PRIu64 " threads died in the middle of a free\n",
+			pp_recycle_died(pool->recycler));
 	pp_zone_dump(pool->zone, f);
 	pcp_cache_dump(pool->cache, f);
 }

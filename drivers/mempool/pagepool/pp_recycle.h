@@ -16,8 +16,10 @@
  *
  * What is in the pool has no mark. Enqueue runs on any thread of any process; a driver that takes a
  * mark back, or a queue's cache over, first waits in pp_recycle_quiesce() until nobody is in the
- * middle of enqueue. The marks' users pay plain loads and stores for that, the one who waits a
- * membarrier.
+ * middle of enqueue, or has died there: pp_recycle_died() counts those. The marks' users pay plain
+ * loads and stores for that, the one who waits a membarrier. Threads without an lcore id are told
+ * apart by process, in up to 16 living ones; one of yet another that is killed there is waited for
+ * without end.
  *
  * Pools where nobody recycles run the code that they have always run.
  */
@@ -83,8 +85,12 @@ struct pp_recycler;
  */
 int pp_recycle_attach(struct rte_mempool *mp, struct pp_recycler **recycler);
 
-/* Wait until every thread has left the enqueue it is in. */
+/* Wait until every thread has left the enqueue it is in, or its process has died. */
 void pp_recycle_quiesce(struct pp_recycler *recycler);
+
+/* Threads whose process was found to have died in the middle of enqueue. What they freed is lost.
+ */
+uint64_t pp_recycle_died(const struct pp_recycler *recycler);
 
 /*
  * A queue of the pool, closed. NULL: no memory, or too many. Pages that an earlier queue had given

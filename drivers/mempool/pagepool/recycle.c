@@ -23,12 +23,17 @@ struct lane {
 	uint32_t busy;
 } __rte_cache_aligned;
 
+#define PROCESSES 16 /* alive, whose threads without an lcore id are told apart */
+
 struct pp_recycler {
 	struct rte_mempool *mp;
 	struct pcp_cache *cache;
-	uint32_t pid;  /* the process whose threads a membarrier reaches */
-	bool fences;   /* there is no membarrier: who marks must fence */
-	uint32_t away; /* threads without an lcore id in the middle of enqueue; atomic */
+	uint32_t pid; /* the process whose threads a membarrier reaches */
+	bool fences;  /* there is no membarrier: who marks must fence */
+	/* Threads without an lcore id in the middle of enqueue: their process, and how many. */
+	uint64_t away[PROCESSES]; /* pid in the upper half; atomic */
+	uint64_t away_others;     /* of more processes; atomic */
+	uint64_t died;            /* in the middle of enqueue; atomic */
 	struct pp_recycle_queue *queue[PP_RECYCLE_QUEUES + 1];
 	struct lane lane[RTE_MAX_LCORE];
 };
@@ -39,26 +44,92 @@ static_assert(
 
 /* ---- who is in the middle of enqueue ---- */
 
-static __rte_always_inline void
+static uint32_t
+pid_of(uint64_t away)
+{
+	return (uint32_t)(away >> 32);
+}
+
+/* One more thread of this process; where it is counted. */
+static __rte_noinline uint64_t *
+enter_away(struct pp_recycler *recycler)
+{
+	uint64_t *slot = recycler->away, word;
+	unsigned int i = 0;
+
+	while (i < PROCESSES && pid_of(pp_load_relaxed(&slot[i])) != pp_self)
+		i++;
+	if (i < PROCESSES) {
+		__atomic_fetch_add(&slot[i], 1, __ATOMIC_SEQ_CST);
+		return &slot[i];
+	}
+	for (i = 0; i < PROCESSES; i++) {
+		word = pp_load_relaxed(&slot[i]);
+		if (word != 0 && !pp_process_is_dead(pid_of(word)))
+			continue;
+		if (__atomic_compare_exchange_n(&slot[i], &word, (uint64_t)pp_self << 32 | 1, false,
+			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+			pp_fetch_add(&recycler->died, (uint32_t)word);
+			return &slot[i];
+		}
+	}
+	__atomic_fetch_add(&recycler->away_others, 1, __ATOMIC_SEQ_CST);
+	return &recycler->away_others;
+}
+
+/* What leave() wants: where a thread without an lcore id is counted. */
+static __rte_always_inline uint64_t *
 enter(struct pp_recycler *recycler, uint32_t lcore)
 {
-	if (unlikely(lcore >= RTE_MAX_LCORE)) {
-		__atomic_fetch_add(&recycler->away, 1, __ATOMIC_SEQ_CST);
-		return;
-	}
+	if (unlikely(lcore >= RTE_MAX_LCORE))
+		return enter_away(recycler);
 	pp_store_relaxed(&recycler->lane[lcore].busy, pp_self);
 	if (unlikely(recycler->fences || recycler->pid != pp_self))
 		rte_smp_mb();
 	pp_compiler_barrier(); /* pairs with the membarrier of quiesce */
+	return NULL;
 }
 
 static __rte_always_inline void
-leave(struct pp_recycler *recycler, uint32_t lcore)
+leave(struct pp_recycler *recycler, uint32_t lcore, uint64_t *away)
 {
-	if (unlikely(lcore >= RTE_MAX_LCORE))
-		__atomic_fetch_sub(&recycler->away, 1, __ATOMIC_RELEASE);
+	if (unlikely(away != NULL))
+		__atomic_fetch_sub(away, 1, __ATOMIC_RELEASE);
 	else
 		pp_store_release(&recycler->lane[lcore].busy, 0);
+}
+
+/* Whoever was there has left, or has died; that counts once. */
+static void
+wait_for_lane(struct pp_recycler *recycler, struct lane *lane)
+{
+	uint32_t busy;
+
+	while ((busy = pp_load_acquire(&lane->busy)) != 0) {
+		if (pp_process_is_dead(busy) &&
+			__atomic_compare_exchange_n(
+				&lane->busy, &busy, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			pp_fetch_add(&recycler->died, 1);
+			return;
+		}
+		rte_pause();
+	}
+}
+
+static void
+wait_for_away(struct pp_recycler *recycler, uint64_t *slot)
+{
+	uint64_t away;
+
+	while ((uint32_t)(away = pp_load_acquire(slot)) != 0) {
+		if (pp_process_is_dead(pid_of(away)) &&
+			__atomic_compare_exchange_n(
+				slot, &away, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			pp_fetch_add(&recycler->died, (uint32_t)away);
+			return;
+		}
+		rte_pause();
+	}
 }
 
 void
@@ -67,15 +138,18 @@ pp_recycle_quiesce(struct pp_recycler *recycler)
 	rte_smp_mb();
 	if (!recycler->fences)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
-		uint32_t busy;
-
-		while ((busy = pp_load_acquire(&recycler->lane[i].busy)) != 0 &&
-			!pp_process_is_dead(busy))
-			rte_pause();
-	}
-	while (pp_load_acquire(&recycler->away) != 0)
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		wait_for_lane(recycler, &recycler->lane[i]);
+	for (unsigned int i = 0; i < PROCESSES; i++)
+		wait_for_away(recycler, &recycler->away[i]);
+	while (pp_load_acquire(&recycler->away_others) != 0)
 		rte_pause();
+}
+
+uint64_t
+pp_recycle_died(const struct pp_recycler *recycler)
+{
+	return pp_load_relaxed(&recycler->died);
 }
 
 /* ---- what comes back ---- */
@@ -128,7 +202,8 @@ pp_recycle_put(struct pp_recycler *recycler, void *const *objs, unsigned int n, 
 	const bool may_queue = recycler->pid == pp_self;
 	unsigned int n_rest = 0;
 
-	enter(recycler, lcore);
+	uint64_t *const away = enter(recycler, lcore);
+
 	for (unsigned int i = 0; i < n; i++) {
 		struct pp_page_mark *mark = pp_page_mark(objs[i]);
 
@@ -160,7 +235,7 @@ pp_recycle_put(struct pp_recycler *recycler, void *const *objs, unsigned int n, 
 		}
 		rest[n_rest++] = objs[i];
 	}
-	leave(recycler, lcore);
+	leave(recycler, lcore, away);
 	return n_rest;
 }
 
