@@ -66,6 +66,15 @@ struct softcx_inject {
 	uint8_t syndrome;
 };
 
+/* Commands that are refused, to see what software does then. */
+enum softcx_refusal {
+	SOFTCX_REFUSE_RQ_RESET, /* a receive queue becomes reset, */
+	SOFTCX_REFUSE_RQ_READY, /* ready to receive */
+	SOFTCX_REFUSE_SQ_RESET, /* a queue pair becomes reset, */
+	SOFTCX_REFUSE_SQ_READY, /* ready to send */
+	SOFTCX_REFUSALS,
+};
+
 struct softcx_config {
 	unsigned int ports;
 	unsigned int queues; /* most receive (and send) queues of a port; 0: SOFTCX_MAX_QUEUES */
@@ -81,7 +90,8 @@ struct softcx_config {
 	bool strict;           /* report what hardware would punish */
 	unsigned int delay_us; /* the device sleeps at random up to so long; 0: not */
 	struct softcx_inject inject_rq, inject_sq;
-	uint64_t seed;          /* of all that is random */
+	uint64_t refuse[SOFTCX_REFUSALS]; /* each Nth of the process; 0: none */
+	uint64_t seed;                    /* of all that is random */
 	int device_cpu;         /* of the first port's thread, the next's is the next; -1: any */
 	const char *stats_file; /* JSON, written at destroy; NULL: none. Not copied */
 	FILE *summary;          /* written at destroy, and where strict reports; NULL: none */

@@ -116,6 +116,15 @@ card_new_pdn(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
+bool
+card_refuses(enum softcx_refusal change)
+{
+	static _Atomic(uint64_t) seen[SOFTCX_REFUSALS];
+	const uint64_t every = config.refuse[change];
+
+	return every != 0 && (atomic_fetch_add(&seen[change], 1) + 1) % every == 0;
+}
+
 void
 card_memory_gone(const void *address, size_t length)
 {

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "card.h"
 #include "command.h"
 #include "qp_states.h"
 
@@ -349,6 +350,13 @@ cmd_ex_create_qp(struct uverbs_context *context, const struct command *command)
 	return 0;
 }
 
+static bool
+is_refused(enum ibv_qp_state state)
+{
+	return (state == IBV_QPS_RESET && card_refuses(SOFTCX_REFUSE_SQ_RESET)) ||
+	       (state == IBV_QPS_RTS && card_refuses(SOFTCX_REFUSE_SQ_READY));
+}
+
 static int
 modify_qp(struct uverbs_context *context, const struct ib_uverbs_modify_qp *request)
 {
@@ -372,6 +380,8 @@ modify_qp(struct uverbs_context *context, const struct ib_uverbs_modify_qp *requ
 		return -EINVAL;
 	if (to == IBV_QPS_SQD || to == IBV_QPS_SQE) /* not of raw packets */
 		return -EINVAL;
+	if (mask & IBV_QP_STATE && is_refused(to))
+		return -EIO;
 	error = softcx_qp_modify(context->port, qp->base.number, to);
 	if (error < 0)
 		return error;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "card.h"
 #include "command.h"
 
 #define LOG_STRIDE_MAX 16
@@ -107,6 +108,13 @@ modify_flags(
 		flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? SOFTCX_WQ_VLAN_STRIP : 0);
 }
 
+static bool
+is_refused(uint32_t state)
+{
+	return (state == IBV_WQS_RESET && card_refuses(SOFTCX_REFUSE_RQ_RESET)) ||
+	       (state == IBV_WQS_RDY && card_refuses(SOFTCX_REFUSE_RQ_READY));
+}
+
 int
 cmd_ex_modify_wq(struct uverbs_context *context, const struct command *command)
 {
@@ -148,6 +156,8 @@ cmd_ex_modify_wq(struct uverbs_context *context, const struct command *command)
 		if (wq->state != request.curr_wq_state)
 			return -EINVAL;
 	}
+	if (is_refused(request.wq_state))
+		return -EIO;
 	error = softcx_wq_modify(context->port, wq->base.number, request.wq_state);
 	if (error == 0)
 		wq->state = request.wq_state;

@@ -249,12 +249,16 @@ set_delay(struct softcx_config *config, const char *value)
 	return parse_unsigned(value, 0, 1000000, &config->delay_us);
 }
 
-/* KIND:N, which queue's and which error, on every Nth WQE; once for each kind of queue. */
+/*
+ * KIND:N, which queue's and which error, on every Nth WQE, once for each kind of queue; or which
+ * change of state, of which every Nth is refused.
+ */
 static int
 set_inject(struct softcx_config *config, const char *value)
 {
-	static const char *const kinds[] = {"rq-", "sq-"}, *const errors[] = {
-								   "length", "op", "prot"};
+	static const char *const kinds[] = {"rq-", "sq-"};
+	static const char *const errors[] = {"length", "op", "prot"}, *const states[] = {
+									      "reset", "ready"};
 	static const uint8_t syndromes[] = {MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR,
 		MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR};
 	struct softcx_inject *const of[] = {&config->inject_rq, &config->inject_sq};
@@ -270,7 +274,13 @@ set_inject(struct softcx_config *config, const char *value)
 	for (kind = 0; kind < DIM(kinds); kind++)
 		if (strncmp(word, kinds[kind], 3) == 0)
 			break;
-	if (kind == DIM(kinds) || parse_word(word + 3, errors, DIM(errors), &n) != 0)
+	if (kind == DIM(kinds))
+		return -EINVAL;
+	if (parse_word(word + 3, states, DIM(states), &n) == 0) {
+		config->refuse[DIM(states) * kind + n] = every;
+		return 0;
+	}
+	if (parse_word(word + 3, errors, DIM(errors), &n) != 0)
 		return -EINVAL;
 	*of[kind] = (struct softcx_inject){every, syndromes[n]};
 	return 0;
@@ -301,7 +311,8 @@ static const struct {
 	{"probe", set_probe, "on or off"},
 	{"strict", set_strict, "on or off"},
 	{"delay", set_delay, "microseconds, up to 1000000"},
-	{"inject", set_inject, "rq- or sq-, then length, op or prot, then :N, like rq-prot:10000"},
+	{"inject", set_inject,
+		"rq- or sq-, then length, op, prot, reset or ready, then :N, like rq-prot:10000"},
 	{"seed", set_seed, "a number"},
 };
 

@@ -35,7 +35,9 @@ static const struct {
 	{"probe", NULL, "offer the full rate only once a first packet was taken"},
 	{"strict", NULL, "report what hardware would punish"},
 	{"delay", "US", "the device sleeps at random up to so long (0)"},
-	{"inject", "KIND:N", "fail each Nth WQE: rq- or sq-, with length, op or prot (none)"},
+	{"inject", "KIND:N",
+		"fail each Nth WQE: rq- or sq-, with length, op or prot; or change to: reset or "
+		"ready (none)"},
 	{"seed", "N", "of all that is random"},
 };
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))

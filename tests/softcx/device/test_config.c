@@ -56,6 +56,11 @@ good_values(void **state)
 	assert_int_equal(set(&config, "delay", "100"), 0);
 	assert_int_equal(set(&config, "inject", "rq-prot:1"), 0);
 	assert_int_equal(set(&config, "inject", "sq-length:10000"), 0);
+	assert_int_equal(set(&config, "inject", "rq-ready:2"), 0);
+	assert_int_equal(set(&config, "inject", "sq-reset:3"), 0);
+	assert_int_equal(config.refuse[SOFTCX_REFUSE_RQ_READY], 2);
+	assert_int_equal(config.refuse[SOFTCX_REFUSE_SQ_RESET], 3);
+	assert_int_equal(config.refuse[SOFTCX_REFUSE_RQ_RESET], 0);
 	assert_int_equal(config.inject_rq.every, 1);
 	assert_int_equal(config.inject_rq.syndrome, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 	assert_int_equal(config.inject_sq.every, 10000);
