@@ -7,13 +7,15 @@
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
 
+injected=() # options of softcx
+
 # calls RECYCLE CASE...
 calls() {
 	local recycle=$1 extra=()
 
 	shift
 	[ -z "${PAGELANE_NO_HUGE-}" ] || extra=(--iova-mode=va)
-	softcx --strict --frame 1400 --rate 1G --stats "$tmp/stats.json" -- \
+	softcx --strict "${injected[@]}" --frame 1400 --rate 1G --stats "$tmp/stats.json" -- \
 		timeout 60 "$build/tests/integration/port_calls" "${eal[@]}" "${extra[@]}" -d "$mlx5pp" \
 		--vdev "net_mlx5pp0,ibdev=mlx5_0,recycle=$recycle,cache_size=256" -- "$@" \
 		>"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "recycle=$recycle: $*"; }
@@ -28,3 +30,13 @@ calls reuse starving
 calls reuse shared counters pool_first
 calls cache counters pool_first
 calls off pinned_buffers missing_queue cleanup external_buffer
+
+for recycle in off reuse pool; do
+	injected=(--inject rq-reset:1)
+	calls "$recycle" rx_reset_refused
+	injected=(--inject rq-prot:500 --inject rq-reset:2 --inject rq-ready:3)
+	injected+=(--inject sq-prot:70 --inject sq-reset:2 --inject sq-ready:3)
+	calls "$recycle" recovery_refused
+done
+injected=(--inject sq-reset:1)
+calls off tx_reset_refused

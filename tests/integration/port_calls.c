@@ -5,9 +5,11 @@
  * Each case sets the port up anew; all buffers must be in their pool when it ends.
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
@@ -368,6 +370,60 @@ external_buffer(void)
 	rte_free(memory);
 }
 
+/* The card does not reset a queue: its buffers are nobody else's before it is destroyed. */
+static void
+rx_reset_refused(void)
+{
+	static struct rte_mbuf *all[POOL];
+	unsigned int n = 0;
+
+	set_up(0);
+	start();
+	receive(1000);
+	require(rte_eth_dev_rx_queue_stop(0, 0) == -EIO);
+	while (n < POOL && (all[n] = rte_pktmbuf_alloc(pool)) != NULL) {
+		memset(all[n]->buf_addr, 0x5a, all[n]->buf_len);
+		n++;
+	}
+	require(n > 0 && n < POOL - DESC / 2);
+	rte_delay_ms(20);
+	for (unsigned int i = 0; i < n; i++)
+		for (unsigned int k = 0; k < all[i]->buf_len; k++)
+			require(((uint8_t *)all[i]->buf_addr)[k] == 0x5a);
+	rte_pktmbuf_free_bulk(all, n);
+	/* and the queue is as it was */
+	receive(1000);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
+static void
+tx_reset_refused(void)
+{
+	set_up(0);
+	start();
+	for (unsigned int turn = 1; turn <= 2; turn++) {
+		send_frames(4);
+		require(rte_mempool_in_use_count(pool) == DESC + 4 * turn);
+		require(rte_eth_dev_tx_queue_stop(0, 0) == -EIO);
+		require(rte_mempool_in_use_count(pool) == DESC + 4 * turn);
+	}
+	require(rte_eth_dev_stop(0) == 0);
+}
+
+/* Queues fail, and do not start anew at the first attempt. */
+static void
+recovery_refused(void)
+{
+	set_up(0);
+	start();
+	for (unsigned int turn = 0; turn < 5; turn++) {
+		receive(1000);
+		send_frames(200);
+	}
+	require(xstat("rx_recoveries") > 3 && xstat("tx_recoveries") > 3);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -381,6 +437,9 @@ static const struct {
 	{"counters", counters},
 	{"external_buffer", external_buffer},
 	{"pool_first", pool_first},
+	{"rx_reset_refused", rx_reset_refused},
+	{"tx_reset_refused", tx_reset_refused},
+	{"recovery_refused", recovery_refused},
 };
 
 static void

@@ -325,9 +325,11 @@ rx_queue_start(struct rte_eth_dev *dev, uint16_t index)
 static int
 rx_queue_stop(struct rte_eth_dev *dev, uint16_t index)
 {
-	mlx5pp_rxq_stop(dev->data->rx_queues[index]);
-	dev->data->rx_queue_state[index] = RTE_ETH_QUEUE_STATE_STOPPED;
-	return 0;
+	const int err = mlx5pp_rxq_stop(dev->data->rx_queues[index]);
+
+	if (err == 0)
+		dev->data->rx_queue_state[index] = RTE_ETH_QUEUE_STATE_STOPPED;
+	return err;
 }
 
 static int
@@ -343,9 +345,11 @@ tx_queue_start(struct rte_eth_dev *dev, uint16_t index)
 static int
 tx_queue_stop(struct rte_eth_dev *dev, uint16_t index)
 {
-	mlx5pp_txq_stop(dev->data->tx_queues[index]);
-	dev->data->tx_queue_state[index] = RTE_ETH_QUEUE_STATE_STOPPED;
-	return 0;
+	const int err = mlx5pp_txq_stop(dev->data->tx_queues[index]);
+
+	if (err == 0)
+		dev->data->tx_queue_state[index] = RTE_ETH_QUEUE_STATE_STOPPED;
+	return err;
 }
 
 /* All of it, in the order in which nothing that leads to a queue outlives it. */
@@ -358,16 +362,16 @@ take_down(struct rte_eth_dev *dev)
 
 		if (rxq->wq == NULL)
 			continue;
-		rx_queue_stop(dev, i);
 		mlx5pp_rxq_destroy(rxq);
+		dev->data->rx_queue_state[i] = RTE_ETH_QUEUE_STATE_STOPPED;
 	}
 	for (uint16_t i = 0; i < dev->data->nb_tx_queues; i++) {
 		struct mlx5pp_txq *txq = dev->data->tx_queues[i];
 
 		if (txq->qp == NULL)
 			continue;
-		tx_queue_stop(dev, i);
 		mlx5pp_txq_destroy(txq);
+		dev->data->tx_queue_state[i] = RTE_ETH_QUEUE_STATE_STOPPED;
 	}
 }
 

@@ -55,6 +55,7 @@ extern int mlx5pp_logtype;
 #define MLX5PP_MRU         4  /* memory ranges that a send queue remembers */
 #define MLX5PP_FIFO_MAX    32768
 #define MLX5PP_XSTATS_MAX  32
+#define MLX5PP_RETRY_HZ    100 /* attempts to start a queue that did not start anew */
 
 enum mlx5pp_recycle {
 	MLX5PP_RECYCLE_OFF,
@@ -139,6 +140,8 @@ struct mlx5pp_rxq {
 	uint32_t consumed;  /* WQEs that have completed */
 	uint32_t posted;    /* WQEs that the card has */
 	uint32_t refill_at; /* refill when so many WQEs are missing; UINT32_MAX: stopped */
+	bool failed;        /* and did not start anew: tried again, */
+	uint64_t retry_at;  /* not before this time, in TSC cycles */
 	/* What received mbufs are made of. */
 	uint64_t rearm; /* data_off, refcnt, nb_segs, port */
 	uint64_t timestamp_flag;
@@ -161,6 +164,7 @@ struct mlx5pp_rxq {
 	struct mlx5pp_port *port;
 	struct ibv_cq *cq;
 	struct ibv_wq *wq;
+	bool armed; /* the card may have buffers: not reset since it was made ready */
 	uint32_t n_wqes;
 	uint64_t offloads;
 	uint16_t index;
@@ -192,6 +196,9 @@ struct mlx5pp_txq {
 	uint32_t holes; /* blocks without a packet among those posted, at least */
 	bool raw_free;  /* all mbufs have one reference, one segment, one pool */
 	bool running;
+	bool armed;  /* as of receive queues */
+	bool failed; /* the same */
+	uint64_t retry_at;
 	uint32_t mr_generation;
 	struct {
 		uintptr_t start, end;
@@ -277,11 +284,14 @@ int mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, u
 void mlx5pp_rxq_release(struct rte_eth_dev *dev, uint16_t index);
 uint32_t mlx5pp_rxq_segs(const struct mlx5pp_rxq *rxq, uint16_t mtu);
 void mlx5pp_rxq_pool_goes(struct mlx5pp_port *port, const struct rte_mempool *mp);
-int mlx5pp_rxq_create(struct mlx5pp_rxq *rxq); /* its objects, stopped */
-void mlx5pp_rxq_destroy(struct mlx5pp_rxq *rxq);
+int mlx5pp_rxq_create(struct mlx5pp_rxq *rxq);   /* its objects, stopped */
+void mlx5pp_rxq_destroy(struct mlx5pp_rxq *rxq); /* stopped or not; every buffer goes back */
 int mlx5pp_rxq_start(struct mlx5pp_rxq *rxq);
-void mlx5pp_rxq_stop(struct mlx5pp_rxq *rxq); /* every buffer goes back */
+/* Every buffer goes back; or the card does not let go of them, and the queue is as it was. */
+int mlx5pp_rxq_stop(struct mlx5pp_rxq *rxq);
+/* After an error. What fails is tried again by mlx5pp_rxq_retry(), which bursts call. */
 int mlx5pp_rxq_recover(struct mlx5pp_rxq *rxq);
+void mlx5pp_rxq_retry(struct mlx5pp_rxq *rxq);
 int mlx5pp_rxq_set_strip(struct mlx5pp_rxq *rxq, bool on);
 
 /* txq.c */
@@ -291,8 +301,9 @@ void mlx5pp_txq_release(struct rte_eth_dev *dev, uint16_t index);
 int mlx5pp_txq_create(struct mlx5pp_txq *txq);
 void mlx5pp_txq_destroy(struct mlx5pp_txq *txq);
 int mlx5pp_txq_start(struct mlx5pp_txq *txq);
-void mlx5pp_txq_stop(struct mlx5pp_txq *txq);
+int mlx5pp_txq_stop(struct mlx5pp_txq *txq);
 int mlx5pp_txq_recover(struct mlx5pp_txq *txq);
+void mlx5pp_txq_retry(struct mlx5pp_txq *txq);
 
 /* control.c */
 int mlx5pp_steering_create(struct mlx5pp_port *port);

@@ -161,6 +161,11 @@ handle_error(struct mlx5pp_rxq *rxq, const struct mlx5_cqe64 *cqe)
 {
 	const uint8_t syndrome = ((const struct mlx5_err_cqe *)(const void *)cqe)->syndrome;
 
+	if (rxq->failed) {
+		/* of before: the queue was not reset */
+		mlx5pp_rxq_retry(rxq);
+		return false;
+	}
 	rxq->stats.errors++;
 	if (syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR) {
 		const uint32_t slot = (rxq->consumed++ & rxq->wqe_mask) << rxq->log_segs;
@@ -173,7 +178,7 @@ handle_error(struct mlx5pp_rxq *rxq, const struct mlx5_cqe64 *cqe)
 		rxq->port->data->port_id, rxq->index, syndrome);
 	rxq->stats.recoveries++;
 	if (mlx5pp_rxq_recover(rxq) < 0)
-		MLX5PP_LOG(ERR, "port %u: RX queue %u does not start again",
+		MLX5PP_LOG(ERR, "port %u: RX queue %u does not start again, and will be tried",
 			rxq->port->data->port_id, rxq->index);
 	return false;
 }
@@ -207,6 +212,16 @@ chain(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t len)
 	if (n < segs)
 		mlx5pp_recycle_give_back(rxq, &bufs[n], segs - n);
 	return first;
+}
+
+/* WQEs are missing; also of an idle queue, whose last refill failed, or its last recovery. */
+static __rte_noinline void
+catch_up(struct mlx5pp_rxq *rxq)
+{
+	if (likely(!rxq->failed))
+		mlx5pp_rx_refill(rxq);
+	else
+		mlx5pp_rxq_retry(rxq);
 }
 
 /* ---- the bursts ---- */
@@ -259,9 +274,8 @@ burst(struct mlx5pp_rxq *rxq, struct rte_mbuf **pkts, const uint16_t n, const bo
 	rxq->stats.bytes += bytes;
 	if (rxq->cq_ci != ci_before)
 		mlx5pp_doorbell(&rxq->cq_db[0], rxq->cq_ci & 0xffffff);
-	/* also from an idle queue, whose last refill failed */
 	if (unlikely(rxq->n_wqes - (rxq->posted - rxq->consumed) >= rxq->refill_at))
-		mlx5pp_rx_refill(rxq);
+		catch_up(rxq);
 	return got;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf_dyn.h>
@@ -282,17 +283,6 @@ mlx5pp_rxq_create(struct mlx5pp_rxq *rxq)
 	return err;
 }
 
-void
-mlx5pp_rxq_destroy(struct mlx5pp_rxq *rxq)
-{
-	if (rxq->wq != NULL)
-		ibv_destroy_wq(rxq->wq);
-	if (rxq->cq != NULL)
-		ibv_destroy_cq(rxq->cq);
-	rxq->wq = NULL;
-	rxq->cq = NULL;
-}
-
 static int
 set_state(struct mlx5pp_rxq *rxq, enum ibv_wq_state state)
 {
@@ -339,15 +329,34 @@ drop_completions(struct mlx5pp_rxq *rxq)
 	mlx5pp_doorbell(&rxq->cq_db[0], rxq->cq_ci & 0xffffff);
 }
 
-/* A ring that cannot be filled now is as good as one whose refill failed: it is tried again. */
+/*
+ * The card lets go of the buffers, or it does not: then it may still write to them, and nothing
+ * changes.
+ */
 static int
-make_ready(struct mlx5pp_rxq *rxq)
+reset(struct mlx5pp_rxq *rxq)
+{
+	const int err = rxq->armed ? set_state(rxq, IBV_WQS_RESET) : 0;
+
+	if (err < 0)
+		return err;
+	rxq->armed = false;
+	drop_completions(rxq);
+	give_buffers_back(rxq);
+	return 0;
+}
+
+/* A ring that cannot be filled now is as good as one whose refill failed: it is tried again. */
+int
+mlx5pp_rxq_start(struct mlx5pp_rxq *rxq)
 {
 	rxq->posted = rxq->consumed = 0;
 	const int err = set_state(rxq, IBV_WQS_RDY);
 
 	if (err < 0)
 		return err;
+	rxq->armed = true;
+	rxq->failed = false;
 	mlx5pp_recycle_start(rxq);
 	mlx5pp_rx_refill(rxq);
 	rxq->refill_at = RTE_MIN(rxq->n_wqes / 4, (uint32_t)MLX5PP_REFILL >> rxq->log_segs);
@@ -355,30 +364,70 @@ make_ready(struct mlx5pp_rxq *rxq)
 }
 
 int
-mlx5pp_rxq_start(struct mlx5pp_rxq *rxq)
-{
-	return make_ready(rxq);
-}
-
-void
 mlx5pp_rxq_stop(struct mlx5pp_rxq *rxq)
 {
+	const int err = reset(rxq);
+
+	if (err < 0) {
+		MLX5PP_LOG(ERR,
+			"port %u: RX queue %u is not reset, and keeps its buffers: %s; stop the "
+			"port",
+			rxq->port->data->port_id, rxq->index, rte_strerror(-err));
+		return err;
+	}
 	rxq->refill_at = UINT32_MAX;
-	set_state(rxq, IBV_WQS_RESET);
-	drop_completions(rxq);
-	give_buffers_back(rxq);
+	rxq->failed = false;
 	mlx5pp_recycle_stop(rxq);
+	return 0;
 }
 
+/* A burst sees that all of the ring is missing, or more completions with errors. */
 int
 mlx5pp_rxq_recover(struct mlx5pp_rxq *rxq)
 {
-	rxq->refill_at = UINT32_MAX;
-	const int err = set_state(rxq, IBV_WQS_RESET);
+	int err = reset(rxq);
 
-	if (err < 0)
-		return err;
-	drop_completions(rxq);
-	give_buffers_back(rxq);
-	return make_ready(rxq);
+	if (err == 0)
+		err = mlx5pp_rxq_start(rxq);
+	if (err < 0) {
+		rxq->failed = true;
+		rxq->refill_at = 0;
+		rxq->retry_at = rte_rdtsc() + rte_get_tsc_hz() / MLX5PP_RETRY_HZ;
+	}
+	return err;
+}
+
+void
+mlx5pp_rxq_retry(struct mlx5pp_rxq *rxq)
+{
+	if (rte_rdtsc() >= rxq->retry_at && mlx5pp_rxq_recover(rxq) == 0)
+		MLX5PP_LOG(NOTICE, "port %u: RX queue %u has started again",
+			rxq->port->data->port_id, rxq->index);
+}
+
+/* What the card does not even destroy it may write to for ever. */
+static void
+abandon_buffers(struct mlx5pp_rxq *rxq)
+{
+	MLX5PP_LOG(ERR, "port %u: RX queue %u is not destroyed: %u buffers are lost",
+		rxq->port->data->port_id, rxq->index,
+		(rxq->posted - rxq->consumed) << rxq->log_segs);
+	rxq->consumed = rxq->posted;
+}
+
+/* A queue that the card does not reset it may still destroy, once no rule leads to it. */
+void
+mlx5pp_rxq_destroy(struct mlx5pp_rxq *rxq)
+{
+	const bool stopped = rxq->wq == NULL || mlx5pp_rxq_stop(rxq) == 0;
+
+	if (rxq->wq != NULL && ibv_destroy_wq(rxq->wq) != 0 && !stopped)
+		abandon_buffers(rxq);
+	rxq->armed = false;
+	if (!stopped)
+		mlx5pp_rxq_stop(rxq);
+	if (rxq->cq != NULL)
+		ibv_destroy_cq(rxq->cq);
+	rxq->wq = NULL;
+	rxq->cq = NULL;
 }

@@ -74,7 +74,7 @@ handle_error(struct mlx5pp_txq *txq, const struct mlx5_cqe64 *cqe)
 	txq->stats.packets -= RTE_MIN(packets, txq->stats.packets);
 	txq->stats.bytes -= RTE_MIN(bytes, txq->stats.bytes);
 	if (mlx5pp_txq_recover(txq) < 0)
-		MLX5PP_LOG(ERR, "port %u: TX queue %u does not start again",
+		MLX5PP_LOG(ERR, "port %u: TX queue %u does not start again, and will be tried",
 			txq->port->data->port_id, txq->index);
 }
 
@@ -282,7 +282,10 @@ burst(struct mlx5pp_txq *txq, struct rte_mbuf **pkts, const uint16_t n, const bo
 		memset(txq->mru, 0, sizeof(txq->mru));
 		txq->mr_generation = generation;
 	}
-	reclaim(txq);
+	if (unlikely(!txq->running))
+		mlx5pp_txq_retry(txq);
+	else
+		reclaim(txq);
 	if (unlikely(!txq->running))
 		return 0;
 	last = txq->pi;

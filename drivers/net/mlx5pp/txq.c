@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
@@ -139,17 +140,6 @@ mlx5pp_txq_create(struct mlx5pp_txq *txq)
 	return err;
 }
 
-void
-mlx5pp_txq_destroy(struct mlx5pp_txq *txq)
-{
-	if (txq->qp != NULL)
-		ibv_destroy_qp(txq->qp);
-	if (txq->cq != NULL)
-		ibv_destroy_cq(txq->cq);
-	txq->qp = NULL;
-	txq->cq = NULL;
-}
-
 static int
 set_state(struct mlx5pp_txq *txq, enum ibv_qp_state state)
 {
@@ -161,35 +151,97 @@ set_state(struct mlx5pp_txq *txq, enum ibv_qp_state state)
 
 /* ---- running ---- */
 
+/* The card lets go of the packets, or it does not, and may still read them. */
+static int
+reset(struct mlx5pp_txq *txq)
+{
+	const int err = txq->armed ? set_state(txq, IBV_QPS_RESET) : 0;
+
+	if (err < 0)
+		return err;
+	txq->armed = false;
+	while (mlx5pp_cqe(txq->cqes, txq->cq_mask, txq->log_cqes, txq->cq_ci) != NULL)
+		txq->cq_ci++;
+	mlx5pp_doorbell(&txq->cq_db[0], txq->cq_ci & 0xffffff);
+	mlx5pp_tx_free(txq, txq->pi);
+	txq->pi = txq->ci = txq->signaled = 0;
+	return 0;
+}
+
 int
 mlx5pp_txq_start(struct mlx5pp_txq *txq)
 {
 	int err = set_state(txq, IBV_QPS_INIT);
 
-	txq->pi = txq->ci = txq->signaled = 0;
-	if (err == 0)
-		err = set_state(txq, IBV_QPS_RTR);
+	if (err < 0)
+		return err;
+	txq->armed = true;
+	err = set_state(txq, IBV_QPS_RTR);
 	if (err == 0)
 		err = set_state(txq, IBV_QPS_RTS);
 	txq->running = err == 0;
 	return err;
 }
 
-void
+int
 mlx5pp_txq_stop(struct mlx5pp_txq *txq)
 {
-	txq->running = false;
-	set_state(txq, IBV_QPS_RESET);
-	while (mlx5pp_cqe(txq->cqes, txq->cq_mask, txq->log_cqes, txq->cq_ci) != NULL)
-		txq->cq_ci++;
-	mlx5pp_doorbell(&txq->cq_db[0], txq->cq_ci & 0xffffff);
-	mlx5pp_tx_free(txq, txq->pi);
-	txq->signaled = txq->pi;
+	const int err = reset(txq);
+
+	if (err < 0) {
+		MLX5PP_LOG(ERR,
+			"port %u: TX queue %u is not reset, and keeps its packets: %s; stop the "
+			"port",
+			txq->port->data->port_id, txq->index, rte_strerror(-err));
+		return err;
+	}
+	txq->running = txq->failed = false;
+	return 0;
 }
 
 int
 mlx5pp_txq_recover(struct mlx5pp_txq *txq)
 {
-	mlx5pp_txq_stop(txq);
-	return mlx5pp_txq_start(txq);
+	txq->running = false;
+	int err = reset(txq);
+
+	if (err == 0)
+		err = mlx5pp_txq_start(txq);
+	txq->failed = err < 0;
+	txq->retry_at = rte_rdtsc() + rte_get_tsc_hz() / MLX5PP_RETRY_HZ;
+	return err;
+}
+
+void
+mlx5pp_txq_retry(struct mlx5pp_txq *txq)
+{
+	if (txq->failed && rte_rdtsc() >= txq->retry_at && mlx5pp_txq_recover(txq) == 0)
+		MLX5PP_LOG(NOTICE, "port %u: TX queue %u has started again",
+			txq->port->data->port_id, txq->index);
+}
+
+/* What the card does not even destroy it may read for ever. */
+static void
+abandon_packets(struct mlx5pp_txq *txq)
+{
+	MLX5PP_LOG(ERR, "port %u: TX queue %u is not destroyed: its packets are lost",
+		txq->port->data->port_id, txq->index);
+	txq->ci = txq->pi;
+}
+
+/* A queue that the card does not reset it may still destroy. */
+void
+mlx5pp_txq_destroy(struct mlx5pp_txq *txq)
+{
+	const bool stopped = txq->qp == NULL || mlx5pp_txq_stop(txq) == 0;
+
+	if (txq->qp != NULL && ibv_destroy_qp(txq->qp) != 0 && !stopped)
+		abandon_packets(txq);
+	txq->armed = false;
+	if (!stopped)
+		mlx5pp_txq_stop(txq);
+	if (txq->cq != NULL)
+		ibv_destroy_cq(txq->cq);
+	txq->qp = NULL;
+	txq->cq = NULL;
 }
