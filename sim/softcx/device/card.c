@@ -49,8 +49,6 @@ start(struct softcx_card *card)
 	const struct softcx_config *config = &card->config;
 	int err = 0;
 
-	if (config->stepped)
-		return 0;
 	if (config->clock == SOFTCX_CLOCK_VIRTUAL) {
 		card->watch = cx_watch_create(card);
 		if (card->watch == NULL)
@@ -58,7 +56,8 @@ start(struct softcx_card *card)
 	}
 	for (unsigned int i = 0; i < config->ports && err == 0; i++) {
 		card->port[i]->watch = card->watch;
-		err = cx_port_start(card->port[i]);
+		if (!config->stepped)
+			err = cx_port_start(card->port[i]);
 	}
 	return err;
 }
@@ -71,14 +70,14 @@ softcx_device_create(const struct softcx_config *config, struct softcx_card **re
 	if (err != 0)
 		return err;
 
-	struct softcx_card *card = calloc(1, sizeof(*card));
+	struct softcx_card *card = cx_zalloc(sizeof(*card));
 
 	if (card == NULL)
 		return -ENOMEM;
 	card->config = *config;
 	card->hz = cx_clock_hz();
 	for (unsigned int i = 0; i < config->ports && err == 0; i++) {
-		card->port[i] = calloc(1, sizeof(*card->port[i]));
+		card->port[i] = cx_zalloc(sizeof(*card->port[i]));
 		err = card->port[i] != NULL ? cx_port_init(card->port[i], card, i) : -ENOMEM;
 	}
 	if (err == 0)

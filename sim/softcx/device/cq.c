@@ -21,7 +21,7 @@ softcx_cq_create(struct softcx_port *port, const struct softcx_cq_attr *attr, ui
 		(uintptr_t)attr->buf % CX_LINE != 0)
 		return -EINVAL;
 
-	struct cx_cq *cq = calloc(1, sizeof(*cq));
+	struct cx_cq *cq = cx_zalloc(sizeof(*cq));
 	int err = -ENOMEM;
 
 	if (cq == NULL)
@@ -126,9 +126,30 @@ cx_cq_check_slot(struct softcx_port *port, struct cx_cq *cq, const uint64_t *slo
 }
 
 void
-cx_cq_shadow_slot(struct cx_cq *cq, const uint64_t *slot)
+cx_cq_publish(struct softcx_port *port, struct cx_cq *cq)
 {
-	memcpy(cq->shadow[(cq->pi - 1) & (cq->count - 1)], slot, CX_LINE);
+	cx_at(port, cq, CX_AT_CQ);
+	for (uint32_t i = 0; i < cq->n_held; i++) {
+		const uint32_t index = cq->pi - cq->n_held + i;
+		uint64_t *slot = cx_cq_slot(cq, index);
+
+		__atomic_store_n(&slot[7], cq->held[i], __ATOMIC_RELEASE);
+		if (unlikely(cq->shadow != NULL))
+			memcpy(cq->shadow[index & (cq->count - 1)], slot, CX_LINE);
+	}
+	cq->n_held = 0;
+}
+
+void
+cx_publish(struct softcx_port *port)
+{
+	for (; port->n_held > 0; port->n_held--) {
+		struct cx_cq *cq = port->held[port->n_held - 1];
+
+		cx_cq_publish(port, cq);
+		cq->listed = false;
+	}
+	port->at = CX_AT_NOTHING;
 }
 
 bool
@@ -145,8 +166,8 @@ cx_cq_push_error(struct softcx_port *port, struct cx_cq *cq, uint8_t opcode, uin
 	slot[6] = (uint64_t)why << 48 | (uint64_t)syndrome << 56;
 	/* an error is always worth an event */
 	cq->solicited_pi = cq->pi + 1;
-	cx_cq_push(port, cq, slot, htobe32(opcode_qpn) | (uint64_t)htobe16(wqe_counter) << 32,
-		opcode, false);
+	cx_cq_push(port, cq, htobe32(opcode_qpn) | (uint64_t)htobe16(wqe_counter) << 32, opcode,
+		false);
 	return true;
 }
 

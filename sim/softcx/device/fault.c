@@ -169,6 +169,7 @@ cx_fault_recover(struct softcx_port *port)
 		cx_tx_fail(port, object, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR, CX_WHY_GONE);
 		break;
 	case CX_AT_CQ:
+		((struct cx_cq *)object)->n_held = 0;
 		cx_cq_fail(port, object);
 		break;
 	case CX_AT_ARM:
@@ -182,4 +183,5 @@ cx_fault_recover(struct softcx_port *port)
 	case CX_AT_MASK:
 		break;
 	}
+	cx_publish(port); /* the turn did not get to it */
 }

@@ -21,7 +21,7 @@ softcx_mr_create(struct softcx_port *port, const struct softcx_mr_attr *attr, ui
 		(uintptr_t)attr->addr + attr->length < (uintptr_t)attr->addr)
 		return -EINVAL;
 
-	struct cx_mr *mr = calloc(1, sizeof(*mr));
+	struct cx_mr *mr = cx_zalloc(sizeof(*mr));
 
 	if (mr == NULL)
 		return -ENOMEM;

@@ -16,8 +16,6 @@
 /* Where numbers begin, so that one of the wrong kind is seen for what it is. */
 enum { FIRST_MR = 1, FIRST_CQ = 0x400, FIRST_WQ = 0x100, FIRST_QP = 0x200, FIRST_OTHER = 1 };
 
-#define STALL_NS 10000
-
 static uint64_t
 until_error(const struct softcx_inject *inject)
 {
@@ -35,9 +33,8 @@ cx_port_init(struct softcx_port *port, struct softcx_card *card, unsigned int in
 	port->random = card->config.seed * 2654435761u + index + 1;
 	port->until_rq_error = until_error(&card->config.inject_rq);
 	port->until_sq_error = until_error(&card->config.inject_sq);
-	port->gap = cx_ns_to_cycles(STALL_NS, card->hz);
 	port->cycles = cx_cycles();
-	port->asleep = UINT64_MAX;
+	port->rested = true;
 	pthread_mutex_init(&port->hold.control, NULL);
 	pthread_mutex_init(&port->hold.lock, NULL);
 	pthread_cond_init(&port->hold.rested, NULL);
@@ -45,8 +42,9 @@ cx_port_init(struct softcx_port *port, struct softcx_card *card, unsigned int in
 	port->tx = calloc(MAX_QPS, sizeof(*port->tx));
 	port->flush = calloc(2 * SOFTCX_MAX_QUEUES, sizeof(*port->flush));
 	port->armable = calloc(MAX_CQS, sizeof(*port->armable));
+	port->held = calloc(MAX_CQS, sizeof(*port->held));
 	if (port->tx == NULL || port->flush == NULL || port->armable == NULL ||
-		cx_table_init(&port->mrs, CX_MAX_MRS, FIRST_MR) != 0 ||
+		port->held == NULL || cx_table_init(&port->mrs, CX_MAX_MRS, FIRST_MR) != 0 ||
 		cx_table_init(&port->cqs, MAX_CQS, FIRST_CQ) != 0 ||
 		cx_table_init(&port->wqs, 2 * SOFTCX_MAX_QUEUES, FIRST_WQ) != 0 ||
 		cx_table_init(&port->tables, MAX_TABLES, FIRST_OTHER) != 0 ||
@@ -96,6 +94,7 @@ cx_port_fini(struct softcx_port *port)
 	free(port->tx);
 	free(port->flush);
 	free(port->armable);
+	free(port->held);
 	pthread_mutex_destroy(&port->hold.control);
 	pthread_mutex_destroy(&port->hold.lock);
 	pthread_cond_destroy(&port->hold.rested);

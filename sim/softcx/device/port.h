@@ -14,9 +14,9 @@
 #include "clock.h"
 #include "shared.h"
 
-#define CX_FETCH                                                                                   \
-	64 /* WQEs of a receive queue, or basic blocks of a send queue, held on the card           \
-	    */
+/* WQEs of a receive queue, or basic blocks of a send queue, that the card holds. */
+#define CX_FETCH 64
+#define CX_HELD  64 /* CQEs written, but not yet software's */
 
 struct cx_gen;
 struct cx_check;
@@ -95,6 +95,8 @@ struct cx_cq {
 	uint32_t count, log;
 	uint32_t pi; /* CQEs written */
 	uint16_t ci; /* as last read */
+	uint16_t n_held;
+	bool listed; /* in the port's `held` */
 	bool error;
 	bool ignore_overrun;
 	/* arming: only where a completion can be told of */
@@ -106,6 +108,7 @@ struct cx_cq {
 	uint32_t arm_ci;
 	uint32_t solicited_pi;      /* one past the last CQE that was solicited or an error */
 	uint8_t (*shadow)[CX_LINE]; /* strict: what we wrote */
+	uint64_t held[CX_HELD];     /* last words of the last CQEs, which make them software's */
 };
 
 struct cx_wq {
@@ -204,6 +207,7 @@ struct softcx_port {
 	unsigned int index;
 	struct cx_hold hold;
 	pthread_t thread;
+	pid_t tid; /* of it; atomic */
 	bool running;
 
 	uintptr_t at; /* object | enum cx_place */
@@ -216,8 +220,8 @@ struct softcx_port {
 	uint64_t run, idle;
 	uint64_t turns;
 	uint64_t idle_since;
-	uint64_t gap;    /* more between two turns is a stall */
 	uint64_t asleep; /* cycles since the last turn in which the thread did not want to run */
+	bool rested;     /* since the last turn, for a control call or want of queues */
 	bool was_idle, stalls;
 
 	uint64_t random;
@@ -234,6 +238,8 @@ struct softcx_port {
 	struct cx_wq **flush;
 	struct cx_cq **armable;
 	unsigned int n_tx, n_flush, n_armable;
+	struct cx_cq **held; /* CQs with CQEs to be published */
+	unsigned int n_held;
 	unsigned int n_ready; /* receive queues */
 	unsigned int n_sqs;
 	bool relist;
@@ -246,7 +252,7 @@ struct softcx_port {
 	struct cx_link *in;  /* or of a port, maybe itself */
 	struct cx_link *out; /* what it sends goes there; NULL: to the checker */
 	struct cx_check *check;
-	struct cx_watch *watch; /* virtual clock: the application's threads */
+	struct cx_watch *watch; /* virtual clock: who is running; NULL: a real one */
 };
 
 struct softcx_card {

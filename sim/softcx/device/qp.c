@@ -17,7 +17,7 @@ sq_init(struct softcx_port *port, struct cx_sq *sq, const struct softcx_qp_attr 
 	sq->cq = cx_table_find(&port->cqs, attr->sq.cqn);
 	if (sq->cq == NULL)
 		return -EINVAL;
-	sq->raw = aligned_alloc(CX_LINE, (size_t)CX_FETCH * MLX5_SEND_WQE_BB);
+	sq->raw = cx_zalloc((size_t)CX_FETCH * MLX5_SEND_WQE_BB);
 	if (sq->raw == NULL)
 		return -ENOMEM;
 	sq->buf = attr->sq.buf;
@@ -98,7 +98,7 @@ int
 softcx_qp_create(struct softcx_port *port, const struct softcx_qp_attr *attr, uint32_t *qpn)
 {
 	const unsigned int max = port->card->config.queues;
-	struct cx_qp *qp = calloc(1, sizeof(*qp));
+	struct cx_qp *qp = cx_zalloc(sizeof(*qp));
 	int err = -ENOMEM;
 
 	if (qp == NULL)
@@ -108,7 +108,7 @@ softcx_qp_create(struct softcx_port *port, const struct softcx_qp_attr *attr, ui
 	qp->user_index_be = htobe32(attr->user_index);
 	qp->cookie = attr->cookie;
 	if (attr->rq.wqe_count > 0) {
-		qp->rq = calloc(1, sizeof(*qp->rq));
+		qp->rq = cx_zalloc(sizeof(*qp->rq));
 		if (qp->rq == NULL)
 			goto out;
 	}
@@ -134,7 +134,7 @@ softcx_rss_qp_create(struct softcx_port *port, const struct softcx_rss_attr *att
 	if (!cx_rss_fields_valid(attr->fields))
 		return -EINVAL;
 
-	struct cx_qp *qp = calloc(1, sizeof(*qp));
+	struct cx_qp *qp = cx_zalloc(sizeof(*qp));
 	int err = -EINVAL;
 
 	if (qp == NULL)

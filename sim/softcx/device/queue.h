@@ -13,12 +13,23 @@ void cx_cq_fail(struct softcx_port *port, struct cx_cq *cq);
 /* Read the consumer index; whether there is room for one more. */
 bool cx_cq_has_room(struct softcx_port *port, struct cx_cq *cq);
 
-/* Before a CQE is overwritten, and after it was written: only where strict. */
+/* Before a CQE is overwritten: only where strict. */
 void cx_cq_check_slot(struct softcx_port *port, struct cx_cq *cq, const uint64_t *slot);
-void cx_cq_shadow_slot(struct cx_cq *cq, const uint64_t *slot);
+
+/* The CQEs that are held become software's: of one CQ, of all. */
+void cx_cq_publish(struct softcx_port *port, struct cx_cq *cq);
+void cx_publish(struct softcx_port *port);
 
 /* Tell of completions that were armed for. */
 void cx_cq_answer(struct softcx_port *port, struct cx_cq *cq);
+
+#define CX_CQE_AHEAD 8 /* lines of CQEs called for before they are written */
+
+static inline uint64_t *
+cx_cq_slot(const struct cx_cq *cq, uint32_t index)
+{
+	return (uint64_t *)(void *)(cq->buf + (size_t)(index & (cq->count - 1)) * CX_LINE);
+}
 
 /* Room for the next CQE, or NULL: there is none, and the CQ failed; the queue must. */
 static inline uint64_t *
@@ -31,19 +42,21 @@ cx_cq_next(struct softcx_port *port, struct cx_cq *cq)
 	}
 	if (unlikely(cq->error))
 		return NULL;
-	uint64_t *slot =
-		(uint64_t *)(void *)(cq->buf + (size_t)(cq->pi & (cq->count - 1)) * CX_LINE);
+	uint64_t *slot = cx_cq_slot(cq, cq->pi);
 
 	if (unlikely(cq->shadow != NULL))
 		cx_cq_check_slot(port, cq, slot);
-	cx_prefetch_write(cq->buf + (size_t)((cq->pi + 8) & (cq->count - 1)) * CX_LINE);
+	cx_prefetch_write(cx_cq_slot(cq, cq->pi + CX_CQE_AHEAD));
 	return slot;
 }
 
-/* The last word makes the CQE software's: released after the rest. */
+/*
+ * The last word makes the CQE software's. It is held back until the burst is over: software that
+ * polls would take each line away while the next is written, and get small bursts for it.
+ */
 static inline void
-cx_cq_push(struct softcx_port *port, struct cx_cq *cq, uint64_t *slot, uint64_t last,
-	uint8_t opcode, bool solicited)
+cx_cq_push(
+	struct softcx_port *port, struct cx_cq *cq, uint64_t last, uint8_t opcode, bool solicited)
 {
 	const uint8_t op_own =
 		(uint8_t)(opcode << 4 | solicited << 1 | (cq->pi >> cq->log & MLX5_CQE_OWNER_MASK));
@@ -52,9 +65,13 @@ cx_cq_push(struct softcx_port *port, struct cx_cq *cq, uint64_t *slot, uint64_t 
 	port->counters.cqes++;
 	if (unlikely(solicited))
 		cq->solicited_pi = cq->pi;
-	__atomic_store_n(&slot[7], last | (uint64_t)op_own << 56, __ATOMIC_RELEASE);
-	if (unlikely(cq->shadow != NULL))
-		cx_cq_shadow_slot(cq, slot);
+	cq->held[cq->n_held++] = last | (uint64_t)op_own << 56;
+	if (unlikely(!cq->listed)) {
+		cq->listed = true;
+		port->held[port->n_held++] = cq;
+	}
+	if (unlikely(cq->n_held == CX_HELD))
+		cx_cq_publish(port, cq);
 }
 
 /* An error CQE, flushes too; false: no room, as with cx_cq_next(). */

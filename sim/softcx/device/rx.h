@@ -91,8 +91,8 @@ cx_rx_complete(struct softcx_port *port, const struct cx_steered *to, uint32_t l
 	slot[4] = wq->user_index_be;
 	slot[5] = (uint64_t)htobe32(len) << 32;
 	slot[6] = htobe64(time);
-	cx_cq_push(port, cq, slot, to->tag_be | (uint64_t)htobe16(counter) << 32,
-		MLX5_CQE_RESP_SEND, false);
+	cx_cq_push(
+		port, cq, to->tag_be | (uint64_t)htobe16(counter) << 32, MLX5_CQE_RESP_SEND, false);
 	if (unlikely(copy)) {
 		port->counters.rx_copies++;
 		return;

@@ -9,6 +9,7 @@
 
 #include <endian.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if __BYTE_ORDER != __LITTLE_ENDIAN
@@ -18,7 +19,22 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define CX_LINE 64
+#define CX_LINE       64
+#define CX_LINE_PAIRS 128 /* processors fetch the neighbour, too */
+
+/*
+ * Zeroed memory for free(), in lines of its own: what the application has from the same heap, and
+ * writes to, shall not share them with what the device looks at for each packet. NULL: none.
+ */
+static inline void *
+cx_zalloc(size_t size)
+{
+	size = (size + CX_LINE_PAIRS - 1) / CX_LINE_PAIRS * CX_LINE_PAIRS;
+
+	void *p = aligned_alloc(CX_LINE_PAIRS, size);
+
+	return p != NULL ? memset(p, 0, size) : NULL;
+}
 
 static inline uint32_t
 cx_load_be32(const uint32_t *p)

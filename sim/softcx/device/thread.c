@@ -66,7 +66,7 @@ rest(struct softcx_port *port)
 	}
 	end = hold->end;
 	pthread_mutex_unlock(&hold->lock);
-	port->asleep = UINT64_MAX;
+	port->rested = true;
 	return !end;
 }
 
@@ -116,6 +116,7 @@ run(void *arg)
 	const unsigned int delay = port->card->config.delay_us;
 	const bool only_cpu = port->card->config.device_cpu < 0 && is_only_cpu();
 
+	__atomic_store_n(&port->tid, gettid(), __ATOMIC_RELAXED);
 	cx_fault_guard(port);
 	if (sigsetjmp(port->fault_env, 0) != 0)
 		cx_fault_recover(port);
@@ -161,7 +162,7 @@ cx_port_start(struct softcx_port *port)
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	port->cycles = cx_cycles();
-	port->asleep = UINT64_MAX;
+	port->rested = true;
 	port->running = true;
 	if (err == 0)
 		err = pthread_create(&port->thread, &attr, run, port);

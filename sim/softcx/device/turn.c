@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One turn of the loop: WQEs of send queues that were seen last time are fetched and their frames
- * called into the cache; while those come, a burst is received; then the frames go out. So every
- * line of software's that the device needs has a turn to travel.
+ * One turn of the loop: send WQEs that are held are executed; those that were seen last time are
+ * fetched, and their frames called into the cache; doorbells are read, and the WQEs that are new
+ * called in; then a burst is received. So every line of software's that the device needs has a
+ * burst's time to travel.
  */
 
 #include "turn.h"
@@ -45,12 +46,16 @@ relist(struct softcx_port *port)
 	}
 }
 
-/* Time that passed while somebody was not running does not count. */
+/*
+ * Time that passed while somebody was not running does not count; nor by a virtual clock does what
+ * control calls take, which on a card do not stop the traffic.
+ */
 static void
 stand_still(struct softcx_port *port, uint64_t cycles)
 {
 	__atomic_store_n(&port->stalled, port->stalled + cycles, __ATOMIC_RELAXED);
-	port->counters.stall_ns += cx_cycles_to_ns(cycles, port->card->hz);
+	if (!port->rested || port->n_ready > 0) /* with a reason to run */
+		port->counters.stall_ns += cx_cycles_to_ns(cycles, port->card->hz);
 }
 
 void
@@ -60,19 +65,21 @@ cx_turn_time(struct softcx_port *port)
 	uint64_t took = cycles - port->cycles;
 
 	port->cycles = cycles;
-	if (port->card->config.clock == SOFTCX_CLOCK_VIRTUAL) {
-		/* so much that it cannot have been work */
-		const uint64_t awake = took > port->asleep ? took - port->asleep : 0;
-		uint64_t still = awake > port->gap ? awake : 0;
+	if (port->watch != NULL) {
+		uint64_t still = took;
 
-		if (port->watch != NULL)
-			still += cx_watch_absent(port->watch, port->index, cycles, took, still);
+		if (unlikely(port->rested))
+			cx_watch_rested(port->watch, port->index, took);
+		else
+			still = cx_watch_still(
+				port->watch, port->index, cycles, took, port->asleep);
 		port->stalls = still > 0;
 		if (still > 0)
 			stand_still(port, still);
 		took -= still;
 	}
 	port->asleep = 0;
+	port->rested = false;
 	port->run += took;
 	if (port->was_idle)
 		port->idle += took;
@@ -87,12 +94,13 @@ cx_turn(struct softcx_port *port)
 	if (unlikely(port->relist))
 		relist(port);
 	for (unsigned int i = 0; i < port->n_tx; i++)
+		work += cx_tx_execute(port, port->tx[i]);
+	for (unsigned int i = 0; i < port->n_tx; i++)
 		cx_tx_fetch(port, port->tx[i]);
 	work += cx_wire_receive(port);
-	for (unsigned int i = 0; i < port->n_tx; i++)
-		work += cx_tx_execute(port, port->tx[i]);
 	for (unsigned int i = 0; i < port->n_flush; i++)
 		work += cx_rx_flush(port, port->flush[i]);
+	cx_publish(port);
 	/* software writes to the same line at each burst: not to be read at each turn */
 	if (port->n_armable > 0 && (work == 0 || port->turns++ % ARM_EVERY == 0))
 		for (unsigned int i = 0; i < port->n_armable; i++)

@@ -47,6 +47,12 @@ held(const struct cx_sq *sq, uint32_t block)
 	return sq->raw + (size_t)(block % CX_FETCH) * MLX5_SEND_WQE_BB;
 }
 
+static const uint8_t *
+block_of(const struct cx_sq *sq, uint32_t block)
+{
+	return sq->buf + (size_t)(block & (sq->count - 1)) * MLX5_SEND_WQE_BB;
+}
+
 static void
 check_doorbell(struct softcx_port *port, const struct cx_qp *qp, uint16_t posted)
 {
@@ -82,12 +88,27 @@ look_at_doorbell(struct softcx_port *port, struct cx_qp *qp)
 	if (n > CX_FETCH)
 		n = CX_FETCH;
 	for (uint32_t i = 0; i < n; i++)
-		cx_prefetch(
-			sq->buf + (size_t)((sq->fetched + i) & (sq->count - 1)) * MLX5_SEND_WQE_BB);
+		cx_prefetch(block_of(sq, sq->fetched + i));
 }
 
-void
-cx_tx_fetch(struct softcx_port *port, struct cx_qp *qp)
+/* The register must have the last WQE a while after the record moved; software is not asked to be
+ * quicker than a thread that was kept from running between the two. */
+static void
+check_register(struct softcx_port *port, struct cx_qp *qp)
+{
+	struct cx_sq *sq = &qp->sq;
+	const bool idle = sq->cons == sq->fetched && (uint16_t)sq->cons == sq->posted;
+
+	if (sq->uar == NULL || sq->ring_checked || !idle ||
+		port->now - sq->rung_at < REGISTER_S * port->card->hz)
+		return;
+	sq->ring_checked = true;
+	cx_at(port, qp, CX_AT_UAR);
+	cx_strict_register(port, qp);
+}
+
+static void
+fetch(struct softcx_port *port, struct cx_qp *qp)
 {
 	struct cx_sq *sq = &qp->sq;
 	uint32_t n = (uint16_t)(sq->posted - (uint16_t)sq->fetched);
@@ -95,20 +116,28 @@ cx_tx_fetch(struct softcx_port *port, struct cx_qp *qp)
 
 	if (n > room)
 		n = room;
-	if (n == 0)
-		return;
 	cx_at(port, qp, CX_AT_SQ);
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t block = sq->fetched + i;
 		uint8_t *to = sq->raw + (size_t)(block % CX_FETCH) * MLX5_SEND_WQE_BB;
 
-		memcpy(to, sq->buf + (size_t)(block & (sq->count - 1)) * MLX5_SEND_WQE_BB,
-			MLX5_SEND_WQE_BB);
+		memcpy(to, block_of(sq, block), MLX5_SEND_WQE_BB);
 		/* in the common WQE the third unit points to the frame; a hint may go wrong */
 		cx_prefetch((const void *)(uintptr_t)cx_load_be64(
 			to + 2 * DS + offsetof(struct mlx5_wqe_data_seg, addr)));
 	}
 	sq->fetched += n;
+}
+
+void
+cx_tx_fetch(struct softcx_port *port, struct cx_qp *qp)
+{
+	if (unlikely(qp->sq.dead))
+		return;
+	fetch(port, qp);
+	look_at_doorbell(port, qp);
+	if (unlikely(cx_is_strict(port)))
+		check_register(port, qp);
 }
 
 /* ---- completion ---- */
@@ -126,7 +155,7 @@ complete(struct softcx_port *port, struct cx_qp *qp, const struct cx_wqe *wqe)
 	memset(slot, 0, CX_LINE - sizeof(*slot));
 	slot[4] = qp->user_index_be;
 	slot[6] = htobe64(port->now);
-	cx_cq_push(port, cq, slot,
+	cx_cq_push(port, cq,
 		htobe32((uint32_t)wqe->opcode << 24 | qp->object.number) |
 			(uint64_t)htobe16(wqe->index) << 32,
 		MLX5_CQE_REQ, wqe->solicited);
@@ -340,23 +369,6 @@ inject(struct softcx_port *port, struct cx_qp *qp)
 	cx_tx_fail(port, qp, error->syndrome, CX_WHY_INJECTED);
 }
 
-/*
- * The register must have the last WQE's control words a while after the record moved: so long that
- * a thread that was kept from running between the two has had its turn again.
- */
-static void
-check_register(struct softcx_port *port, struct cx_qp *qp, bool idle)
-{
-	struct cx_sq *sq = &qp->sq;
-
-	if (sq->uar == NULL || sq->ring_checked || !idle ||
-		port->now - sq->rung_at < REGISTER_S * port->card->hz)
-		return;
-	sq->ring_checked = true;
-	cx_at(port, qp, CX_AT_UAR);
-	cx_strict_register(port, qp);
-}
-
 unsigned int
 cx_tx_execute(struct softcx_port *port, struct cx_qp *qp)
 {
@@ -395,10 +407,5 @@ cx_tx_execute(struct softcx_port *port, struct cx_qp *qp)
 		if (wqe.when >= CE_ALWAYS && !complete(port, qp, &wqe))
 			cx_qp_fatal(port, qp);
 	}
-	if (!sq->dead)
-		look_at_doorbell(port, qp);
-	if (unlikely(cx_is_strict(port)))
-		check_register(
-			port, qp, sq->cons == sq->fetched && (uint16_t)sq->cons == sq->posted);
 	return n;
 }

@@ -22,10 +22,10 @@ struct cx_gather {
 /* Copy the first bytes of a frame, at most `max`; how many. */
 uint32_t cx_gather_copy(const struct cx_gather *gather, uint8_t *to, uint32_t max);
 
-/* Hold WQEs that have been posted, and call their buffers into the cache. */
+/* Hold WQEs that have been seen, and call their frames into the cache; then look for new ones. */
 void cx_tx_fetch(struct softcx_port *port, struct cx_qp *qp);
 
-/* Execute those; how many. Then look whether there are more. */
+/* Execute those that are held; how many. */
 unsigned int cx_tx_execute(struct softcx_port *port, struct cx_qp *qp);
 
 /* The WQE at the head failed. */

@@ -20,7 +20,7 @@ cx_wq_init(struct softcx_port *port, struct cx_wq *wq, const struct softcx_wq_at
 	wq->cq = cx_table_find(&port->cqs, attr->cqn);
 	if (wq->cq == NULL)
 		return -EINVAL;
-	wq->raw = aligned_alloc(CX_LINE, (size_t)CX_FETCH << attr->log_stride);
+	wq->raw = cx_zalloc((size_t)CX_FETCH << attr->log_stride);
 	if (wq->raw == NULL)
 		return -ENOMEM;
 	wq->state = IBV_WQS_RESET;
@@ -54,7 +54,7 @@ too_many_queues(const struct softcx_port *port)
 int
 softcx_wq_create(struct softcx_port *port, const struct softcx_wq_attr *attr, uint32_t *wqn)
 {
-	struct cx_wq *wq = calloc(1, sizeof(*wq));
+	struct cx_wq *wq = cx_zalloc(sizeof(*wq));
 
 	if (wq == NULL)
 		return -ENOMEM;

@@ -125,7 +125,7 @@ cx_check_frame(struct softcx_port *port, const struct cx_gather *gather)
 	c->packets++;
 	if (unlikely(stamp->port >= check->n_ports || index >= check->n_streams ||
 		     be32toh(stamp->check) !=
-			     cx_stamp_check(stamp->port, index, seq, dropped, len) ||
+			     cx_stamp_check(cx_stamp_key(stamp->port, index, len), seq, dropped) ||
 		     be16toh(stamp->tail) != (uint16_t)len)) {
 		c->corrupted++;
 		return;
@@ -144,7 +144,7 @@ int
 cx_check_init(struct softcx_port *port)
 {
 	const struct softcx_config *config = &port->card->config;
-	struct cx_check *check = calloc(1, sizeof(*check));
+	struct cx_check *check = cx_zalloc(sizeof(*check));
 
 	if (check == NULL)
 		return -ENOMEM;

@@ -68,53 +68,48 @@ make_header(const struct softcx_port *port, unsigned int index, struct cx_stream
 
 /* ---- a frame ---- */
 
-static inline void
-put_lengths(const struct cx_stream *stream, uint8_t *frame, uint32_t len)
-{
-	const uint16_t ip_len = htobe16((uint16_t)(len - CX_ETH_LEN));
-	const uint16_t udp_len = htobe16((uint16_t)(len - UDP_AT));
-	uint32_t sum = stream->ip_sum + ip_len;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	const uint16_t csum = (uint16_t)~sum;
-
-	memcpy(frame + CX_ETH_LEN + 2, &ip_len, sizeof(ip_len));
-	memcpy(frame + CX_ETH_LEN + 10, &csum, sizeof(csum));
-	memcpy(frame + UDP_AT + 4, &udp_len, sizeof(udp_len));
-}
-
-static inline void
-put_stamp(const struct softcx_port *port, unsigned int index, const struct cx_stream *stream,
-	uint8_t *frame, uint32_t len)
+/* Make the header one of frames of `len`; most are as long as the one before. */
+static void
+set_length(
+	const struct softcx_port *port, unsigned int index, struct cx_stream *stream, uint32_t len)
 {
 	const struct cx_stamp stamp = {
 		.magic = CX_STAMP_MAGIC,
 		.port = (uint8_t)port->index,
 		.stream = htobe16((uint16_t)index),
-		.seq = htobe32(stream->seq),
-		.dropped = htobe32(stream->dropped),
-		.check = htobe32(cx_stamp_check(
-			(uint8_t)port->index, (uint16_t)index, stream->seq, stream->dropped, len)),
 		.tail = htobe16((uint16_t)len),
 	};
+	uint8_t *frame = stream->header;
 
+	put16(frame + CX_ETH_LEN + 2, (uint16_t)(len - CX_ETH_LEN));
+	put16(frame + UDP_AT + 4, (uint16_t)(len - UDP_AT));
+	const uint64_t sum = stream->ip_sum + (uint64_t)htobe16((uint16_t)(len - CX_ETH_LEN));
+	const uint16_t csum = (uint16_t)~cx_csum_fold(sum);
+
+	memcpy(frame + CX_ETH_LEN + 10, &csum, sizeof(csum));
 	memcpy(frame + STAMP_AT, &stamp, sizeof(stamp));
+	stream->key = cx_stamp_key((uint8_t)port->index, (uint16_t)index, len);
+	stream->len = len;
 }
 
 /* The first `have` bytes of a frame, of 60 at least. */
 static inline void
-put_header(const struct softcx_port *port, unsigned int index, const struct cx_stream *stream,
+put_header(const struct softcx_port *port, unsigned int index, struct cx_stream *stream,
 	uint8_t *frame, uint32_t have, uint32_t len)
 {
+	struct cx_stamp *stamp = (void *)(frame + STAMP_AT);
+
+	if (unlikely(stream->len != len))
+		set_length(port, index, stream, len);
 	if (likely(have >= HEADER)) {
 		memcpy(frame, stream->header, HEADER);
 	} else {
 		memcpy(frame, stream->header, 32);
 		memcpy(frame + 28, stream->header + 28, 32);
 	}
-	put_lengths(stream, frame, len);
-	put_stamp(port, index, stream, frame, len);
+	stamp->seq = htobe32(stream->seq);
+	stamp->dropped = htobe32(stream->dropped);
+	stamp->check = htobe32(cx_stamp_check(stream->key, stream->seq, stream->dropped));
 }
 
 /* The rest, and the checksum over it. */
@@ -140,7 +135,7 @@ put_payload(const struct cx_gen *gen, unsigned int index, const struct cx_stream
 /* All that is known of the frame, in memory of ours; how much that is. */
 static uint32_t
 build(const struct softcx_port *port, const struct cx_gen *gen, unsigned int index,
-	const struct cx_stream *stream, uint8_t *frame, uint32_t len)
+	struct cx_stream *stream, uint8_t *frame, uint32_t len)
 {
 	if (gen->payload == SOFTCX_PAYLOAD_FULL) {
 		put_header(port, index, stream, frame, len < HEADER ? len : HEADER, len);
@@ -299,6 +294,34 @@ all_taken(struct softcx_port *port)
 	return true;
 }
 
+/* A virtual clock knows by now which of the application's threads are busy. */
+static bool
+is_watched(const struct softcx_port *port, struct cx_gen *gen)
+{
+	if (port->watch == NULL)
+		return true;
+	if (!gen->taken) {
+		gen->taken = true;
+		gen->surveys = cx_watch_surveys(port->watch);
+	}
+	return cx_watch_is_ready(port->watch, gen->surveys);
+}
+
+/* One frame per stream. */
+static unsigned int
+send_probe(struct softcx_port *port, struct cx_gen *gen)
+{
+	const uint64_t delivered = port->counters.rx_packets;
+	unsigned int n = 0;
+
+	for (; n < gen->n_streams && n < BURST && gen->left > 0; n++)
+		offer_next(port, gen, port->now);
+	gen->probe_failed = port->counters.rx_packets - delivered != n;
+	gen->steering = port->steering;
+	gen->taken = false;
+	return n;
+}
+
 static unsigned int
 change_state(struct softcx_port *port, struct cx_gen *gen)
 {
@@ -310,9 +333,12 @@ change_state(struct softcx_port *port, struct cx_gen *gen)
 	}
 	if (gen->state == CX_GEN_DOWN) {
 		gen->state = gen->probe ? CX_GEN_PROBE : CX_GEN_UP;
-		for (; gen->probe && n < gen->n_streams && n < BURST && gen->left > 0; n++)
-			offer_next(port, gen, port->now);
-	} else if (all_taken(port) && (port->watch == NULL || cx_watch_is_ready(port->watch))) {
+		n = gen->probe ? send_probe(port, gen) : 0;
+	} else if (gen->probe_failed) {
+		/* software was not done with its flows; again when they have changed */
+		if (port->steering != gen->steering)
+			n = send_probe(port, gen);
+	} else if (all_taken(port) && is_watched(port, gen)) {
 		gen->state = CX_GEN_UP;
 	}
 	if (gen->state == CX_GEN_UP) {
@@ -370,16 +396,15 @@ int
 cx_gen_init(struct softcx_port *port)
 {
 	const struct softcx_config *config = &port->card->config;
-	struct cx_gen *gen = calloc(1, sizeof(*gen));
+	struct cx_gen *gen = cx_zalloc(sizeof(*gen));
 	static uint32_t sums[(CX_PATTERN_LEN + CX_PATTERN_MAX) / 2 + 1];
 
 	if (gen == NULL)
 		return -ENOMEM;
 	port->gen = gen;
-	gen->stream = aligned_alloc(CX_LINE, config->streams * sizeof(*gen->stream));
+	gen->stream = cx_zalloc(config->streams * sizeof(*gen->stream));
 	if (gen->stream == NULL)
 		return -ENOMEM;
-	memset(gen->stream, 0, config->streams * sizeof(*gen->stream));
 	gen->n_streams = config->streams;
 	gen->n_sizes = config->n_frames;
 	gen->payload = config->payload;

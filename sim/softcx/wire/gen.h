@@ -8,8 +8,10 @@
 #include "stamp.h"
 
 struct cx_stream {
-	uint8_t header[64]; /* the frame's start, without lengths, checksums and stamp */
+	uint8_t header[64]; /* the frame's start, but for what put_header() writes */
 	struct cx_steered to;
+	uint64_t key; /* cx_stamp_key(), for frames of `len`, as the header has it */
+	uint32_t len;
 	uint32_t steering; /* port's, at the time */
 	uint8_t fate;      /* enum cx_fate */
 	bool slow;         /* copies, or tags to strip: by the general way */
@@ -36,6 +38,10 @@ struct cx_gen {
 	enum softcx_payload payload;
 	enum cx_gen_state state;
 	bool paced, probe;
+	bool probe_failed;
+	uint32_t steering; /* port's, when the probe was sent */
+	bool taken;        /* the probe, when threads had been surveyed so often */
+	uint32_t surveys;
 	uint64_t left; /* frames; UINT64_MAX: no end */
 	struct cx_pace due;
 	uint64_t most_late;       /* cycles that the loop was behind */

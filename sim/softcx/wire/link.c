@@ -10,11 +10,10 @@
 struct cx_link *
 cx_link_create(const struct softcx_config *config, uint64_t hz)
 {
-	struct cx_link *link = aligned_alloc(CX_LINE, sizeof(*link));
+	struct cx_link *link = cx_zalloc(sizeof(*link));
 
 	if (link == NULL)
 		return NULL;
-	memset(link, 0, sizeof(*link));
 	link->rate = config->rate;
 	link->hz = hz;
 	link->most =

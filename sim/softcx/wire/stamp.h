@@ -26,12 +26,18 @@ _Static_assert(sizeof(struct cx_stamp) == 18, "the shortest frame has no room fo
 #define CX_PATTERN_LEN 65536
 #define CX_PATTERN_MAX 16384 /* beyond the largest offset */
 
-static inline uint32_t
-cx_stamp_check(uint8_t port, uint16_t stream, uint32_t seq, uint32_t dropped, uint32_t len)
+/* Of what frames of one stream and length have in common. */
+static inline uint64_t
+cx_stamp_key(uint8_t port, uint16_t stream, uint32_t len)
 {
-	uint64_t x = ((uint64_t)seq << 32 | dropped) * UINT64_C(0x9e3779b97f4a7c15);
+	return ((uint64_t)port << 48 | (uint64_t)stream << 32 | len) * UINT64_C(0xc2b2ae3d27d4eb4f);
+}
 
-	x ^= ((uint64_t)port << 48 | (uint64_t)stream << 32 | len) * UINT64_C(0xc2b2ae3d27d4eb4f);
+static inline uint32_t
+cx_stamp_check(uint64_t key, uint32_t seq, uint32_t dropped)
+{
+	uint64_t x = ((uint64_t)seq << 32 | dropped) * UINT64_C(0x9e3779b97f4a7c15) ^ key;
+
 	x ^= x >> 29;
 	x *= UINT64_C(0xbf58476d1ce4e5b9);
 	return (uint32_t)(x >> 32);

@@ -1,297 +1,204 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "gen.h"
+#include "survey.h"
 #include "watch.h"
 
-#define MAX_THREADS    64 /* looked at */
-#define MAX_BUSY       16 /* watched by the device */
-#define SURVEY_NS      20000000
-#define BUSY_PERCENT   50
-#define LOOK_NS        15000 /* between two looks of a device's thread */
+#define PATIENCE       2     /* surveys in which a thread that is busy shows */
+#define LOOK_NS        20000 /* between two looks of a device's thread */
 #define TOLERANCE_NS   1000  /* between two kinds of clocks */
 #define ABSENT_PERCENT 75    /* of that time: it is not running now either, most likely */
 
-struct thread {
-	pid_t tid; /* 0: a free slot */
-	uint64_t cpu_ns, at_ns;
-	bool busy, present;
-};
-
 /* What a device's thread saw last. */
 struct look {
-	uint64_t at; /* cycles */
-	pid_t tid[MAX_BUSY];
-	uint64_t cpu_ns[MAX_BUSY];
+	uint64_t at;    /* cycles */
+	uint64_t ran;   /* cycles of its own */
+	uint64_t slept; /* cycles since, of its own will */
+	struct {
+		pid_t tid;
+		uint64_t ran;
+	} thread[CX_MAX_THREADS];
 	uint64_t stood; /* cycles since that the device's time stood still already */
 	uint64_t debt;  /* cycles that passed for the device and not for the application */
 	bool stalled;   /* until the next look time stands still */
 } __attribute__((aligned(CX_LINE)));
 
 struct cx_watch {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t ends;
-	bool end;
-	uint64_t hz, look_cycles, tolerance;
-	struct thread threads[MAX_THREADS];
-	pid_t busy[MAX_BUSY]; /* atomic; 0: none */
+	struct cx_survey *survey; /* NULL: stepped */
+	uint64_t look_cycles, tolerance;
+	const struct softcx_card *card;
+	uint32_t crowded; /* atomic; a thread was seen whose processor we have */
 	struct look look[SOFTCX_MAX_PORTS];
 };
 
-static uint64_t
-clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts) != 0)
-		return 0;
-	return (uint64_t)ts.tv_sec * CX_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
-/* As pthread_getcpuclockid() has it, for a thread of which only the number is known. */
-static clockid_t
-cpu_clock(pid_t tid)
-{
-	return (clockid_t)(~(unsigned int)tid << 3 | 6);
-}
-
-/* ---- which threads ---- */
-
-static struct thread *
-slot_of(struct cx_watch *watch, pid_t tid)
-{
-	struct thread *free_slot = NULL;
-
-	for (unsigned int i = 0; i < MAX_THREADS; i++) {
-		if (watch->threads[i].tid == tid)
-			return &watch->threads[i];
-		if (watch->threads[i].tid == 0 && free_slot == NULL)
-			free_slot = &watch->threads[i];
-	}
-	if (free_slot != NULL)
-		*free_slot = (struct thread){.tid = tid};
-	return free_slot;
-}
-
-static bool
-is_ours(pid_t tid)
-{
-	char path[64], name[16] = "";
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return true; /* gone */
-	const ssize_t n = read(fd, name, sizeof(name) - 1);
-
-	close(fd);
-	return n >= 6 && memcmp(name, "softcx", 6) == 0;
-}
-
-static void
-survey_thread(struct cx_watch *watch, pid_t tid)
-{
-	struct thread *thread = is_ours(tid) ? NULL : slot_of(watch, tid);
-
-	if (thread == NULL)
-		return;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(cpu_clock(tid));
-
-	thread->present = true;
-	if (thread->at_ns != 0)
-		thread->busy =
-			(cpu - thread->cpu_ns) * 100 > (now - thread->at_ns) * BUSY_PERCENT ||
-			/* as one that was kept from running cannot show that it wants to */
-			(thread->busy && (cpu - thread->cpu_ns) * 100 > (now - thread->at_ns) * 5);
-	thread->cpu_ns = cpu;
-	thread->at_ns = now;
-}
-
-static void
-survey(struct cx_watch *watch)
-{
-	DIR *dir = opendir("/proc/self/task");
-	unsigned int n = 0;
-
-	if (dir == NULL)
-		return;
-	for (unsigned int i = 0; i < MAX_THREADS; i++)
-		watch->threads[i].present = false;
-	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0)
-			survey_thread(watch, tid);
-	}
-	closedir(dir);
-	for (unsigned int i = 0; i < MAX_THREADS; i++) {
-		struct thread *thread = &watch->threads[i];
-
-		if (!thread->present)
-			thread->tid = 0;
-		if (thread->tid != 0 && thread->busy && n < MAX_BUSY)
-			__atomic_store_n(&watch->busy[n++], thread->tid, __ATOMIC_RELAXED);
-	}
-	for (; n < MAX_BUSY; n++)
-		__atomic_store_n(&watch->busy[n], 0, __ATOMIC_RELAXED);
-}
-
-static void *
-run(void *arg)
-{
-	struct cx_watch *watch = arg;
-
-	pthread_mutex_lock(&watch->lock);
-	while (!watch->end) {
-		struct timespec until;
-
-		pthread_mutex_unlock(&watch->lock);
-		survey(watch);
-		pthread_mutex_lock(&watch->lock);
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += SURVEY_NS;
-		if (until.tv_nsec >= (long)CX_NS_PER_S) {
-			until.tv_nsec -= (long)CX_NS_PER_S;
-			until.tv_sec++;
-		}
-		if (!watch->end)
-			pthread_cond_timedwait(&watch->ends, &watch->lock, &until);
-	}
-	pthread_mutex_unlock(&watch->lock);
-	return NULL;
-}
-
 /* ---- whether they run ---- */
 
-/* Wants a processor: one that sleeps does so of its own will. */
+/*
+ * Whether the device or another busy thread of the application has the processor: then somebody
+ * always waits, and if the device's time stood still meanwhile it would for ever.
+ */
 static bool
-is_runnable(pid_t tid)
+is_crowded(const struct look *last, unsigned int waiting, int cpu)
 {
-	char path[64], stat[128];
+	int other;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return false;
-	const ssize_t n = read(fd, stat, sizeof(stat) - 1);
-
-	close(fd);
-	stat[n > 0 ? n : 0] = '\0';
-	const char *name_end = strrchr(stat, ')');
-
-	return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'R';
+	if (cpu == sched_getcpu())
+		return true;
+	for (unsigned int i = 0; i < CX_MAX_THREADS; i++)
+		if (i != waiting && last->thread[i].tid != 0 &&
+			cx_thread_is_runnable(last->thread[i].tid, &other) && other == cpu)
+			return true;
+	return false;
 }
 
-/* For how long of the time since the last look a thread that wanted to run did not. */
-static uint64_t
-look(struct cx_watch *watch, struct look *last, uint64_t cycles)
+/* Said once, and not of threads that still set things up. */
+static void
+tell_of_crowd(struct cx_watch *watch, const struct look *last, int cpu)
 {
-	const uint64_t passed = cycles - last->at;
+	const struct softcx_port *port = watch->card->port[last - watch->look];
+
+	if (port->n_ready == 0 || (port->gen != NULL && port->gen->state != CX_GEN_UP) ||
+		__atomic_exchange_n(&watch->crowded, 1, __ATOMIC_RELAXED) != 0 ||
+		watch->card->config.summary == NULL)
+		return;
+	fprintf(watch->card->config.summary,
+		"softcx: busy threads share processor %d: the virtual clock does not wait for "
+		"them\n",
+		cpu);
+}
+
+/* Whether to wait for a thread that was absent. */
+static bool
+is_awaited(struct cx_watch *watch, const struct look *last, unsigned int i)
+{
+	int cpu;
+
+	if (!cx_thread_is_runnable(last->thread[i].tid, &cpu))
+		return false;
+	if (!is_crowded(last, i, cpu))
+		return true;
+	tell_of_crowd(watch, last, cpu);
+	return false;
+}
+
+/* For how long of the time since the last look threads that wanted to run did not. */
+static uint64_t
+look_at_threads(struct cx_watch *watch, struct look *last, uint64_t passed)
+{
 	uint64_t most = 0;
 
-	for (unsigned int i = 0; i < MAX_BUSY; i++) {
-		const pid_t tid = __atomic_load_n(&watch->busy[i], __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < CX_MAX_THREADS; i++) {
+		const pid_t tid = watch->survey != NULL ? cx_survey_busy(watch->survey, i) : 0;
 
 		if (tid == 0) {
-			last->tid[i] = 0;
+			last->thread[i].tid = 0;
 			continue;
 		}
-		const uint64_t cpu_ns = clock_ns(cpu_clock(tid));
-		const uint64_t ran = cx_ns_to_cycles(cpu_ns - last->cpu_ns[i], watch->hz);
-		const uint64_t absent = passed > ran + watch->tolerance ? passed - ran : 0;
+		const uint64_t ran = cx_ns_to_cycles(cx_thread_ns(tid), watch->card->hz);
+		const uint64_t had = ran - last->thread[i].ran;
+		const bool known = tid == last->thread[i].tid;
 
-		if (tid == last->tid[i] && absent > most && is_runnable(tid))
-			most = absent;
-		last->tid[i] = tid;
-		last->cpu_ns[i] = cpu_ns;
+		last->thread[i].tid = tid;
+		last->thread[i].ran = ran;
+		if (known && passed > had + watch->tolerance && passed - had > most &&
+			is_awaited(watch, last, i))
+			most = passed - had;
 	}
-	last->stalled = most > passed / 100 * ABSENT_PERCENT;
-	last->at = cycles;
 	return most;
 }
 
+/* The same of the device's own thread. */
+static uint64_t
+look_at_myself(struct cx_watch *watch, struct look *last, uint64_t passed)
+{
+	const uint64_t ran = cx_ns_to_cycles(cx_thread_ns(0), watch->card->hz);
+	const uint64_t had = ran - last->ran;
+
+	last->ran = ran;
+	if (passed <= last->slept + had + watch->tolerance)
+		return 0;
+	return passed - last->slept - had;
+}
+
 uint64_t
-cx_watch_absent(
-	struct cx_watch *watch, unsigned int port, uint64_t cycles, uint64_t took, uint64_t stood)
+cx_watch_still(
+	struct cx_watch *watch, unsigned int port, uint64_t cycles, uint64_t took, uint64_t slept)
 {
 	struct look *last = &watch->look[port];
-	uint64_t more = 0;
+	uint64_t still = 0, more = 0;
 
-	last->stood += stood;
+	last->slept += slept;
 	if (unlikely(cycles - last->at >= watch->look_cycles)) {
-		const uint64_t absent = look(watch, last, cycles);
+		const uint64_t passed = cycles - last->at;
+		const uint64_t mine = look_at_myself(watch, last, passed);
+		const uint64_t theirs = look_at_threads(watch, last, passed);
 
-		if (absent > last->stood)
-			last->debt += absent - last->stood;
-		last->stood = 0;
+		still = mine < took ? mine : took;
+		last->stood += still;
+		if (theirs > last->stood)
+			last->debt += theirs - last->stood;
+		last->stalled = theirs > passed / 100 * ABSENT_PERCENT;
+		last->at = cycles;
+		last->stood = last->slept = 0;
 	}
 	if (last->stalled) {
-		more = took - stood;
+		more = took - still;
 		last->stood += more;
 	} else if (last->debt > 0) {
-		more = took - stood < last->debt ? took - stood : last->debt;
+		more = took - still < last->debt ? took - still : last->debt;
 		last->debt -= more;
 	}
-	return more;
+	return still + more;
+}
+
+void
+cx_watch_rested(struct cx_watch *watch, unsigned int port, uint64_t cycles)
+{
+	watch->look[port].slept += cycles;
+	watch->look[port].stood += cycles;
+}
+
+uint32_t
+cx_watch_surveys(const struct cx_watch *watch)
+{
+	return watch->survey != NULL ? cx_survey_count(watch->survey) : 0;
 }
 
 bool
-cx_watch_is_ready(const struct cx_watch *watch)
+cx_watch_is_ready(const struct cx_watch *watch, uint32_t since)
 {
-	return __atomic_load_n(&watch->busy[0], __ATOMIC_RELAXED) != 0;
+	return watch->survey == NULL || cx_watch_surveys(watch) - since > PATIENCE;
 }
 
 /* ---- birth and death ---- */
 
 struct cx_watch *
-cx_watch_create(struct softcx_card *card)
+cx_watch_create(const struct softcx_card *card)
 {
-	struct cx_watch *watch = aligned_alloc(CX_LINE, sizeof(*watch));
-	sigset_t all, before;
-	int err;
+	struct cx_watch *watch = cx_zalloc(sizeof(*watch));
 
 	if (watch == NULL)
 		return NULL;
-	memset(watch, 0, sizeof(*watch));
-	watch->hz = card->hz;
+	watch->card = card;
 	watch->tolerance = cx_ns_to_cycles(TOLERANCE_NS, card->hz);
 	watch->look_cycles = cx_ns_to_cycles(LOOK_NS, card->hz);
-	pthread_mutex_init(&watch->lock, NULL);
-	pthread_cond_init(&watch->ends, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&watch->thread, NULL, run, watch);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err != 0) {
+	if (card->config.stepped)
+		return watch;
+	watch->survey = cx_survey_create(card);
+	if (watch->survey == NULL) {
 		free(watch);
 		return NULL;
 	}
-	pthread_setname_np(watch->thread, "softcx-watch");
 	return watch;
 }
 
 void
 cx_watch_destroy(struct cx_watch *watch)
 {
-	if (watch == NULL)
-		return;
-	pthread_mutex_lock(&watch->lock);
-	watch->end = true;
-	pthread_cond_signal(&watch->ends);
-	pthread_mutex_unlock(&watch->lock);
-	pthread_join(watch->thread, NULL);
-	pthread_mutex_destroy(&watch->lock);
-	pthread_cond_destroy(&watch->ends);
+	if (watch != NULL && watch->survey != NULL)
+		cx_survey_destroy(watch->survey);
 	free(watch);
 }
