@@ -238,6 +238,12 @@ set_probe(struct softcx_config *config, const char *value)
 }
 
 static int
+set_pause(struct softcx_config *config, const char *value)
+{
+	return parse_bool(value, &config->pause);
+}
+
+static int
 set_strict(struct softcx_config *config, const char *value)
 {
 	return parse_bool(value, &config->strict);
@@ -309,6 +315,7 @@ static const struct {
 	{"device-cpu", set_device_cpu, "the number of a processor"},
 	{"stats", set_stats, "the name of a file"},
 	{"probe", set_probe, "on or off"},
+	{"pause", set_pause, "on or off"},
 	{"strict", set_strict, "on or off"},
 	{"delay", set_delay, "microseconds, up to 1000000"},
 	{"inject", set_inject,

@@ -33,6 +33,7 @@ static const struct {
 	{"device-cpu", "N", "processor of the first port's thread; the next has the next (any)"},
 	{"stats", "FILE", "write counters there as JSON when the command ends"},
 	{"probe", NULL, "offer the full rate only once a first packet was taken"},
+	{"pause", NULL, "flow control: the generator waits while there is no buffer"},
 	{"strict", NULL, "report what hardware would punish"},
 	{"delay", "US", "the device sleeps at random up to so long (0)"},
 	{"inject", "KIND:N",

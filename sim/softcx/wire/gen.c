@@ -61,9 +61,9 @@ make_header(const struct softcx_port *port, unsigned int index, struct cx_stream
 	put16(udp, (uint16_t)(1024 + random % 60000));
 	put16(udp + 2, (uint16_t)(DST_PORT + (random >> 32) % 1000));
 	memcpy(eth + TAIL_AT, cx_pattern(), HEADER - TAIL_AT);
-	stream->ip_sum = (uint32_t)cx_csum_add(0, ip, CX_IPV4_LEN);
-	stream->udp_sum = (uint32_t)cx_csum_add(cx_csum_add(0, ip + 12, 8), udp, CX_UDP_LEN) +
-			  htobe16(CX_IPPROTO_UDP);
+	stream->ip_sum = cx_csum_fold(cx_csum_add(0, ip, CX_IPV4_LEN));
+	stream->udp_sum = cx_csum_fold(
+		cx_csum_add(cx_csum_add(0, ip + 12, 8), udp, CX_UDP_LEN) + htobe16(CX_IPPROTO_UDP));
 }
 
 /* ---- a frame ---- */
@@ -276,6 +276,25 @@ offer_next(struct softcx_port *port, struct cx_gen *gen, uint64_t time)
 	offer(port, gen, stream, gen->size[size].len, time);
 }
 
+/* With flow control a frame stays where it is while its queue has no buffer. */
+static inline bool
+may_offer(struct softcx_port *port, struct cx_gen *gen)
+{
+	const unsigned int index = gen->next_stream;
+	struct cx_stream *stream = &gen->stream[index];
+
+	if (gen->left == 0)
+		return false;
+	if (likely(!gen->pause))
+		return true;
+	if (stream->steering != port->steering)
+		resolve(port, gen, index, stream);
+	if (stream->slow || stream->fate != CX_FATE_QUEUE)
+		return true;
+	return stream->to.wq->state == IBV_WQS_RDY &&
+	       (stream->to.wq->fetched != stream->to.wq->cons || cx_rx_fetch(port, stream->to.wq));
+}
+
 /* Whether software has taken all that was delivered. */
 static bool
 all_taken(struct softcx_port *port)
@@ -314,7 +333,7 @@ send_probe(struct softcx_port *port, struct cx_gen *gen)
 	const uint64_t delivered = port->counters.rx_packets;
 	unsigned int n = 0;
 
-	for (; n < gen->n_streams && n < BURST && gen->left > 0; n++)
+	for (; n < gen->n_streams && n < BURST && may_offer(port, gen); n++)
 		offer_next(port, gen, port->now);
 	gen->probe_failed = port->counters.rx_packets - delivered != n;
 	gen->steering = port->steering;
@@ -322,12 +341,28 @@ send_probe(struct softcx_port *port, struct cx_gen *gen)
 	return n;
 }
 
+/* Rules are made one by one: with a probe nothing is offered before one leads to a queue. */
+static bool
+leads_nowhere(struct softcx_port *port, struct cx_gen *gen)
+{
+	for (unsigned int i = 0; i < gen->n_streams; i++) {
+		struct cx_stream *stream = &gen->stream[i];
+
+		if (stream->steering != port->steering)
+			resolve(port, gen, i, stream);
+		if (stream->slow || stream->fate == CX_FATE_QUEUE)
+			return false;
+	}
+	return true;
+}
+
 static unsigned int
 change_state(struct softcx_port *port, struct cx_gen *gen)
 {
 	unsigned int n = 0;
 
-	if (port->flow_list == NULL || port->n_ready == 0) {
+	if (port->flow_list == NULL || port->n_ready == 0 ||
+		(gen->probe && gen->state == CX_GEN_DOWN && leads_nowhere(port, gen))) {
 		gen->state = CX_GEN_DOWN;
 		return 0;
 	}
@@ -355,7 +390,7 @@ offer_unpaced(struct softcx_port *port, struct cx_gen *gen)
 {
 	unsigned int n = 0;
 
-	for (int budget = BURST; budget > 0 && gen->left > 0 && !port->stalls; n++) {
+	for (int budget = BURST; budget > 0 && !port->stalls && may_offer(port, gen); n++) {
 		const uint64_t delivered = port->counters.rx_packets;
 
 		offer_next(port, gen, port->now);
@@ -369,7 +404,8 @@ offer_paced(struct softcx_port *port, struct cx_gen *gen)
 {
 	unsigned int n = 0;
 
-	for (; n < BURST && gen->left > 0 && (int64_t)(port->now - gen->due.cycles) >= 0; n++)
+	for (; n < BURST && (int64_t)(port->now - gen->due.cycles) >= 0 && may_offer(port, gen);
+		n++)
 		offer_next(port, gen, gen->due.cycles);
 	if (n > 0 && gen->left > 0 && (int64_t)(port->now - gen->due.cycles) > 0 &&
 		port->now - gen->due.cycles > gen->most_late)
@@ -410,6 +446,7 @@ cx_gen_init(struct softcx_port *port)
 	gen->payload = config->payload;
 	gen->paced = config->rate != 0;
 	gen->probe = config->probe;
+	gen->pause = config->pause;
 	gen->left = config->packets != 0 ? config->packets : UINT64_MAX;
 	gen->pattern = cx_pattern();
 	for (unsigned int i = 0; i < (CX_PATTERN_LEN + CX_PATTERN_MAX) / 2; i++)

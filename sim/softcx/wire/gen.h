@@ -16,7 +16,7 @@ struct cx_stream {
 	uint8_t fate;      /* enum cx_fate */
 	bool slow;         /* copies, or tags to strip: by the general way */
 	uint32_t seq, dropped;
-	uint32_t ip_sum, udp_sum; /* not folded, of the header without lengths */
+	uint32_t ip_sum, udp_sum; /* of the header without lengths */
 } __attribute__((aligned(CX_LINE)));
 
 struct cx_gen_size {
@@ -37,7 +37,7 @@ struct cx_gen {
 	struct cx_gen_size size[SOFTCX_MAX_FRAMES];
 	enum softcx_payload payload;
 	enum cx_gen_state state;
-	bool paced, probe;
+	bool paced, probe, pause;
 	bool probe_failed;
 	uint32_t steering; /* port's, when the probe was sent */
 	bool taken;        /* the probe, when threads had been surveyed so often */

@@ -79,6 +79,61 @@ open_loop(void **state)
 	rig_end(&rig);
 }
 
+/* With flow control all of them come, 8 at a time, and none is lost. */
+static void
+closed_loop(void **state)
+{
+	struct softcx_port_counters c;
+	struct rig rig;
+	struct rig_rx rx;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	rig.config.rate = 0;
+	rig.config.packets = 50;
+	rig.config.pause = true;
+	rig_start(&rig);
+	rig_rx_create(&rig, &rx, 8, 1, 64);
+	for (unsigned int posted = 0; posted < 56; posted += 8) {
+		rig_rq_post(&rig, &rx.rq, 8);
+		for (int i = 0; i < 10; i++)
+			softcx_port_step(rig.port);
+		rig_counters(&rig, &c);
+		assert_int_equal(c.offered, posted < 48 ? posted + 8 : 50);
+		assert_int_equal(c.rx_packets, c.offered);
+	}
+	rig_rx_destroy(&rig, &rx);
+	rig_end(&rig);
+}
+
+/* Checksums are right whatever the addresses and ports, which differ by stream. */
+static void
+right_checksums(void **state)
+{
+	const uint8_t ok = MLX5_CQE_L3_OK | MLX5_CQE_L4_OK;
+	struct rig rig;
+	struct rig_rx rx;
+	unsigned int n = 0;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	rig.config.payload = SOFTCX_PAYLOAD_FULL;
+	rig.config.streams = 512;
+	rig.config.packets = 512;
+	rig_start(&rig);
+	rig_rx_create(&rig, &rx, 512, 1, 512);
+	for (int i = 0; i < 8; i++)
+		rig_rq_post(&rig, &rx.rq, 64);
+	rig_run(&rig);
+	for (const struct mlx5_cqe64 *cqe; (cqe = rig_poll(&rx.cq)) != NULL; n++)
+		assert_int_equal(cqe->hds_ip_ext & ok, ok);
+	assert_int_equal(n, 512);
+	rig_rx_destroy(&rig, &rx);
+	rig_end(&rig);
+}
+
 static void
 imix(void **state)
 {
@@ -133,6 +188,21 @@ probe(void **state)
 	rig_counters(&rig, &c);
 	assert_int_equal(c.offered, 0);
 	rig_rx_create(&rig, &rx, 64, 1, 64);
+	/* nothing is offered while the only rule is for others */
+	const struct softcx_flow_attr others = {
+		.qpn = rx.rss.qpn, .value.dst_mac = {1}, .mask.dst_mac = {0xff}};
+	uint32_t flow;
+
+	assert_int_equal(softcx_flow_create(rig.port, &others, &flow), 0);
+	assert_int_equal(softcx_flow_destroy(rig.port, rx.rss.flow), 0);
+	for (int i = 0; i < 10; i++)
+		softcx_port_step(rig.port);
+	rig_counters(&rig, &c);
+	assert_int_equal(c.offered, 0);
+	const struct softcx_flow_attr all = {.qpn = rx.rss.qpn};
+
+	assert_int_equal(softcx_flow_create(rig.port, &all, &rx.rss.flow), 0);
+	assert_int_equal(softcx_flow_destroy(rig.port, flow), 0);
 	rig_rq_post(&rig, &rx.rq, 64);
 	for (int i = 0; i < 10; i++)
 		softcx_port_step(rig.port);
@@ -426,6 +496,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pacing),
 		cmocka_unit_test(open_loop),
+		cmocka_unit_test(closed_loop),
+		cmocka_unit_test(right_checksums),
 		cmocka_unit_test(imix),
 		cmocka_unit_test(probe),
 		cmocka_unit_test(all_well),
