@@ -6,6 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
+needs_softcx
 use_app l2fwd-bench
 [ -z "${PAGELANE_NO_HUGE-}" ] || eal+=(--iova-mode=va)
 
@@ -19,7 +20,7 @@ benches() {
 	echo "$*: $(softcx_stat 0 rx_packets) packets"
 }
 
-for recycle in off cache pool; do
+for recycle in "${recycle_modes[@]}"; do
 	for pcp in bh bypass; do
 		benches --recycle "$recycle" --pcp "$pcp" --mode macswap
 		benches --recycle "$recycle" --pcp "$pcp" --mode rxonly --hold 100 --free-on other

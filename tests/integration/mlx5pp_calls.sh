@@ -6,6 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
+needs_softcx
 
 injected=() # options of softcx
 

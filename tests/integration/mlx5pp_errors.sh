@@ -6,6 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
+needs_softcx
 [ -z "${PAGELANE_NO_HUGE-}" ] || eal+=(--iova-mode=va)
 
 # refused PATTERN DEVARGS EAL-ARGUMENT... -- TESTPMD-ARGUMENT...
@@ -38,7 +39,7 @@ refused 'would hide what is returned' recycle=cache --mbuf-pool-ops-name=pagepoo
 refused 'has page caches of mode bh, and pcp=spin' pcp=spin --mbuf-pool-ops-name=pagepool -- "${small[@]}"
 refused 'enable the SCATTER offload' ibdev=mlx5_0 -- "${small[@]}" --mbuf-size=1024 --max-pkt-len=1518
 
-for recycle in off cache reuse pool; do
+for recycle in "${recycle_modes[@]}"; do
 	testpmd_on_mlx5pp 1 ",recycle=$recycle" --rate 200M --frame 64,3000 --packets 20000 -- \
 		--rxq=2 --txq=2 --total-num-mbufs=16384 --mbuf-size="$(mbuf_size "$recycle")" \
 		--forward-mode=macswap

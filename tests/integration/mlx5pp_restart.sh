@@ -8,7 +8,7 @@
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
 
-for recycle in off cache reuse pool; do
+for recycle in "${recycle_modes[@]}"; do
 	testpmd_on_mlx5pp 2 ",recycle=$recycle" --wire pair -- --rxq=2 --txq=2 --rxd=256 --txd=256 \
 		--total-num-mbufs=8192 --mbuf-size="$(mbuf_size "$recycle")" --forward-mode=macswap
 	for _ in 1 2 3; do
@@ -39,5 +39,5 @@ for recycle in off cache reuse pool; do
 	testpmd 'port config mtu 0 1400'
 	testpmd 'port stop all'
 	ends_clean
-	echo "recycle=$recycle: $(softcx_stat 0 rx_packets) packets"
+	echo "recycle=$recycle: $(forward_stat RX-packets) packets, the last time"
 done

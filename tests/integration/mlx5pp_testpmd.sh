@@ -7,6 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
+needs_softcx
 
 # The generator has come to its end: nothing new arrived for a while. A few frames may have come
 # before there was a rule for them, so that their number is not known here.
@@ -54,7 +55,7 @@ forwards() {
 		"$dropped dropped by testpmd"
 }
 
-for recycle in off cache reuse pool; do
+for recycle in "${recycle_modes[@]}"; do
 	size=$(mbuf_size "$recycle")
 	forwards 1 ",recycle=$recycle" 64,65,128,777,1518 --mbuf-size="$size"
 	[ "$recycle" = reuse ] || forwards 4 ",recycle=$recycle" imix

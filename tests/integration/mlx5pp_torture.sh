@@ -7,6 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$here/softcx.bash"
 . "$here/mlx5pp.bash"
+needs_softcx
 torture=$build/tests/integration/torture
 
 # tortures RECYCLE ARGUMENT...
@@ -24,10 +25,10 @@ tortures() {
 	expect 'objects left' "$(jq .leaks "$tmp/stats.json")" -eq 0
 }
 
-for recycle in off cache reuse pool; do
+for recycle in "${recycle_modes[@]}"; do
 	tortures "$recycle" "$recycle" 12 4000
 done
-for recycle in off cache reuse pool; do
+for recycle in "${recycle_modes[@]}"; do
 	tortures "$recycle" "$recycle" 2 20000 broken
 done
 tortures cache cache 1 20000 slow

@@ -18,17 +18,19 @@
 /* l4_hdr_type_etc */
 #define CQE_VLAN_STRIPPED 0x01u
 
-/* By the L3 type (2 bits) and the L4 type (3 bits) of l4_hdr_type_etc >> 2. */
+/* By l4_hdr_type_etc >> 2: the L3 type (2 bits), the L4 type (3 bits), and a fragment (1 bit). */
 #define L3_L4(l3, l4) ((l3) | (l4) << 2)
+#define FRAGMENT      0x20
 #define L4_TYPES(l3, ptype)                                                                        \
-	[L3_L4(l3, 0)] = RTE_PTYPE_L2_ETHER | (ptype),                                             \
+	[L3_L4(l3, 0)] = RTE_PTYPE_L2_ETHER | (ptype) | RTE_PTYPE_L4_NONFRAG,                      \
+		   [L3_L4(l3, 0) | FRAGMENT] = RTE_PTYPE_L2_ETHER | (ptype) | RTE_PTYPE_L4_FRAG,   \
 		   [L3_L4(l3, 1)] = RTE_PTYPE_L2_ETHER | (ptype) | RTE_PTYPE_L4_TCP,               \
 		   [L3_L4(l3, 2)] = RTE_PTYPE_L2_ETHER | (ptype) | RTE_PTYPE_L4_UDP,               \
 		   [L3_L4(l3, 3)] =                                                                \
 			   RTE_PTYPE_L2_ETHER | (ptype) | RTE_PTYPE_L4_TCP,      /* empty ACK */   \
 		[L3_L4(l3, 4)] = RTE_PTYPE_L2_ETHER | (ptype) | RTE_PTYPE_L4_TCP /* ACK */
 
-static const uint32_t ptypes[32] = {
+static const uint32_t ptypes[64] = {
 	[0] = RTE_PTYPE_L2_ETHER,
 	L4_TYPES(MLX5_CQE_L3_HDR_TYPE_IPV6, RTE_PTYPE_L3_IPV6_EXT_UNKNOWN),
 	L4_TYPES(MLX5_CQE_L3_HDR_TYPE_IPV4, RTE_PTYPE_L3_IPV4_EXT_UNKNOWN),
@@ -43,6 +45,8 @@ mlx5pp_rx_ptypes(struct rte_eth_dev *dev __rte_unused)
 		RTE_PTYPE_L3_IPV6_EXT_UNKNOWN,
 		RTE_PTYPE_L4_TCP,
 		RTE_PTYPE_L4_UDP,
+		RTE_PTYPE_L4_FRAG,
+		RTE_PTYPE_L4_NONFRAG,
 		RTE_PTYPE_UNKNOWN,
 	};
 
@@ -129,7 +133,7 @@ fill_in(const struct mlx5pp_rxq *rxq, struct rte_mbuf *m, const struct mlx5_cqe6
 	uint64_t ol_flags = 0;
 
 	memcpy(&m->data_off, &rxq->rearm, sizeof(rxq->rearm));
-	m->packet_type = ptypes[types >> 2 & 31];
+	m->packet_type = ptypes[types >> 2];
 	m->pkt_len = len;
 	if (raw[CQE_RX_HASH_ON] != 0) {
 		m->hash.rss = be32toh(*(const __be32 *)(const void *)(raw + CQE_RX_HASH));
