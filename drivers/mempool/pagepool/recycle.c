@@ -183,14 +183,17 @@ put_queue(struct pp_recycle_queue *queue, void *page, uint32_t lcore)
 	return true;
 }
 
-/* Those of a page that come back side by side drop their references at once. */
+/* One of a page that others share, and those behind it of the same; how many. */
 static __rte_always_inline unsigned int
-count_of_page(void *const *objs, unsigned int n, const struct rte_mbuf *page)
+put_shared(void *const *objs, unsigned int n, void **rest, unsigned int *n_rest)
 {
+	struct rte_mbuf *page = pp_page_of(objs[0]);
 	unsigned int same = 1;
 
 	while (same < n && pp_page_of(objs[same]) == page)
 		same++;
+	if (pp_page_drop(page, same))
+		rest[(*n_rest)++] = page;
 	return same;
 }
 
@@ -211,18 +214,11 @@ pp_recycle_put(struct pp_recycler *recycler, void *const *objs, unsigned int n, 
 			rte_prefetch0(pp_page_mark(objs[i + 4]));
 		const uint8_t given = pp_load_relaxed(&mark->given);
 
-		if (given == PP_MARK_SHARED) {
-			struct rte_mbuf *page = pp_page_of(objs[i]);
-			const unsigned int same = count_of_page(&objs[i], n - i, page);
-
-			if (pp_page_drop(page, same))
-				rest[n_rest++] = page;
-			i += same - 1;
-			continue;
-		}
 		if (given != 0) {
-			/* all that was done with the page comes before its return */
-			pp_store_release(&mark->returned, 1);
+			if (given == PP_MARK_SHARED)
+				i += put_shared(&objs[i], n - i, rest, &n_rest) - 1;
+			else /* all that was done with the page comes before its return */
+				pp_store_release(&mark->returned, 1);
 			continue;
 		}
 		if (mark->owner != 0) {

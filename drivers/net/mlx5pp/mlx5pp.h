@@ -111,20 +111,23 @@ struct mlx5pp_fifo {
 	struct rte_mbuf **page;
 };
 
-/* Mode reuse: pages that have packets, in the ring or with the application, oldest first. */
-struct mlx5pp_pages {
-	struct pp_share share; /* how they are cut */
-	struct mlx5pp_shared_page {
+/* Mode reuse: pages, oldest first. */
+struct mlx5pp_page_fifo {
+	struct mlx5pp_page {
 		struct rte_mbuf *page;
 		uint32_t end; /* buffers posted, once the last of the page is */
-	} * fifo;
+	} * entry;
 	uint32_t head, tail;
-	uint32_t in_ring; /* from here on pages may have buffers in the ring */
 	uint32_t mask;
-	uint32_t usable;       /* beside those in the ring; one less than the size asked for */
-	uint32_t limit;        /* with those */
-	struct rte_mbuf *open; /* the page whose mbufs are being posted, */
-	uint32_t used;         /* so many so far */
+};
+
+struct mlx5pp_pages {
+	struct pp_share share;          /* how they are cut */
+	struct mlx5pp_page_fifo posted; /* with buffers in the ring */
+	struct mlx5pp_page_fifo given;  /* all of them given to the application, or back */
+	uint32_t usable;                /* of `given`; one less than the size asked for */
+	struct rte_mbuf *open;          /* the page whose mbufs are being posted, */
+	uint32_t used;                  /* so many so far */
 };
 
 struct mlx5pp_rxq {

@@ -255,9 +255,10 @@ mlx5pp_recycle_release(struct mlx5pp_rxq *rxq)
 	if (rxq->pool != NULL)
 		pp_recycle_queue_put(rxq->recycler, rxq->pool);
 	rte_free(rxq->fifo.page);
-	rte_free(rxq->pages.fifo);
+	rte_free(rxq->pages.posted.entry);
+	rte_free(rxq->pages.given.entry);
 	rxq->pool = NULL;
 	rxq->recycler = NULL;
 	rxq->fifo.page = NULL;
-	rxq->pages.fifo = NULL;
+	rxq->pages.posted.entry = rxq->pages.given.entry = NULL;
 }
