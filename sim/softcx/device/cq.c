@@ -129,6 +129,7 @@ void
 cx_cq_publish(struct softcx_port *port, struct cx_cq *cq)
 {
 	cx_at(port, cq, CX_AT_CQ);
+	port->counters.cqes += cq->n_held;
 	for (uint32_t i = 0; i < cq->n_held; i++) {
 		const uint32_t index = cq->pi - cq->n_held + i;
 		uint64_t *slot = cx_cq_slot(cq, index);

@@ -62,7 +62,6 @@ cx_cq_push(
 		(uint8_t)(opcode << 4 | solicited << 1 | (cq->pi >> cq->log & MLX5_CQE_OWNER_MASK));
 
 	cq->pi++;
-	port->counters.cqes++;
 	if (unlikely(solicited))
 		cq->solicited_pi = cq->pi;
 	cq->held[cq->n_held++] = last | (uint64_t)op_own << 56;

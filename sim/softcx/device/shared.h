@@ -18,6 +18,7 @@
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+#define CX_COLD     __attribute__((noinline, cold)) /* out of the way of what is done per packet */
 
 #define CX_LINE       64
 #define CX_LINE_PAIRS 128 /* processors fetch the neighbour, too */

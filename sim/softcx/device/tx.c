@@ -285,6 +285,63 @@ gather_data(struct softcx_port *port, struct cx_qp *qp, struct cursor *at, struc
 	return true;
 }
 
+/* On the wire; the WQE at the head is done. */
+static inline void
+put_on_wire(struct softcx_port *port, struct cx_qp *qp, const struct cx_gather *gather,
+	const struct cx_wqe *wqe)
+{
+	cx_at(port, qp, CX_AT_TX_DATA);
+	cx_wire_send(port, gather);
+	port->counters.tx_packets++;
+	port->counters.tx_bytes += gather->len;
+	qp->sq.cons += wqe->blocks;
+	if (wqe->when >= CE_ALWAYS && !complete(port, qp, wqe))
+		cx_qp_fatal(port, qp);
+}
+
+/*
+ * What most drivers send: control, Ethernet without inline bytes, one pointer. False: the WQE is
+ * another, or it is wrong; nothing was done.
+ */
+static inline bool
+send_plain(struct softcx_port *port, struct cx_qp *qp)
+{
+	const uint32_t cons = qp->sq.cons;
+	const uint8_t *at = held(&qp->sq, cons);
+	const struct mlx5_wqe_ctrl_seg *ctrl = (const void *)at;
+	const struct mlx5_wqe_eth_seg *eth = (const void *)(at + DS);
+	const struct mlx5_wqe_data_seg *seg = (const void *)(at + 2 * DS);
+	const uint32_t count = be32toh(seg->byte_count);
+	enum cx_why why;
+
+	if ((ctrl->opmod_idx_opcode & htobe32(0xffffff)) !=
+			htobe32((cons & 0xffff) << 8 | MLX5_OPCODE_SEND) ||
+		ctrl->qpn_ds != htobe32(qp->object.number << 8 | 3) || eth->inline_hdr_sz != 0 ||
+		count < CX_ETH_LEN || count > SOFTCX_MAX_FRAME - CX_FCS_LEN)
+		return false;
+	const uint8_t *from = cx_mr_translate(
+		port, qp->pd, be32toh(seg->lkey), be64toh(seg->addr), count, false, &why);
+
+	if (unlikely(from == NULL))
+		return false;
+	const struct cx_wqe wqe = {
+		.blocks = 1,
+		.opcode = MLX5_OPCODE_SEND,
+		.when = ctrl->fm_ce_se >> CE_SHIFT & CE_MASK,
+		.solicited = (ctrl->fm_ce_se & MLX5_WQE_CTRL_SOLICITED) != 0,
+		.index = (uint16_t)cons,
+	};
+	struct cx_gather gather;
+
+	gather.len = count;
+	gather.n = 1;
+	gather.cs_flags = eth->cs_flags;
+	gather.part[0].from = from;
+	gather.part[0].len = count;
+	put_on_wire(port, qp, &gather, &wqe);
+	return true;
+}
+
 static void
 send_frame(struct softcx_port *port, struct cx_qp *qp, const struct cx_wqe *wqe)
 {
@@ -325,13 +382,7 @@ send_frame(struct softcx_port *port, struct cx_qp *qp, const struct cx_wqe *wqe)
 		cx_tx_fail(port, qp, MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR, CX_WHY_LENGTH);
 		return;
 	}
-	cx_at(port, qp, CX_AT_TX_DATA);
-	cx_wire_send(port, &gather);
-	port->counters.tx_packets++;
-	port->counters.tx_bytes += gather.len;
-	qp->sq.cons += wqe->blocks;
-	if (wqe->when >= CE_ALWAYS && !complete(port, qp, wqe))
-		cx_qp_fatal(port, qp);
+	put_on_wire(port, qp, &gather, wqe);
 }
 
 /* Whether hardware would take the WQE at all. */
@@ -369,43 +420,55 @@ inject(struct softcx_port *port, struct cx_qp *qp)
 	cx_tx_fail(port, qp, error->syndrome, CX_WHY_INJECTED);
 }
 
+/* The WQE at the head, whatever it is; false: not all of it is there. */
+static bool
+execute(struct softcx_port *port, struct cx_qp *qp)
+{
+	struct cx_sq *sq = &qp->sq;
+	struct cx_wqe wqe;
+
+	if (!decode(sq, &wqe)) {
+		/* its end is posted with it, or never comes */
+		if (wqe.blocks > (uint16_t)(sq->posted - (uint16_t)sq->cons))
+			cx_tx_fail(port, qp, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR, CX_WHY_FORMAT);
+		return false;
+	}
+	if (qp->state == IBV_QPS_ERR) {
+		flush(port, qp, &wqe);
+		return true;
+	}
+	if (!acceptable(port, qp, &wqe))
+		return true;
+	if (--port->until_sq_error == 0) {
+		inject(port, qp);
+		return true;
+	}
+	if (wqe.opcode == MLX5_OPCODE_SEND) {
+		send_frame(port, qp, &wqe);
+		return true;
+	}
+	sq->cons += wqe.blocks;
+	if (wqe.when >= CE_ALWAYS && !complete(port, qp, &wqe))
+		cx_qp_fatal(port, qp);
+	return true;
+}
+
 unsigned int
 cx_tx_execute(struct softcx_port *port, struct cx_qp *qp)
 {
 	struct cx_sq *sq = &qp->sq;
 	unsigned int n = 0;
-	struct cx_wqe wqe;
 
-	while (sq->cons != sq->fetched && !sq->dead) {
-		if (!decode(sq, &wqe)) {
-			/* its end is posted with it, or never comes */
-			if (wqe.blocks > (uint16_t)(sq->posted - (uint16_t)sq->cons))
-				cx_tx_fail(
-					port, qp, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR, CX_WHY_FORMAT);
-			break;
-		}
+	for (; sq->cons != sq->fetched && !sq->dead; n++) {
 		if (unlikely(!cx_wire_can_send(port)))
 			break;
-		n++;
 		if (unlikely(cx_is_strict(port)))
-			memcpy(&sq->last_ctrl, wqe.ctrl, sizeof(sq->last_ctrl));
-		if (unlikely(qp->state == IBV_QPS_ERR)) {
-			flush(port, qp, &wqe);
-			continue;
-		}
-		if (unlikely(!acceptable(port, qp, &wqe)))
-			continue;
-		if (unlikely(--port->until_sq_error == 0)) {
-			inject(port, qp);
-			continue;
-		}
-		if (likely(wqe.opcode == MLX5_OPCODE_SEND)) {
-			send_frame(port, qp, &wqe);
-			continue;
-		}
-		sq->cons += wqe.blocks;
-		if (wqe.when >= CE_ALWAYS && !complete(port, qp, &wqe))
-			cx_qp_fatal(port, qp);
+			memcpy(&sq->last_ctrl, held(sq, sq->cons), sizeof(sq->last_ctrl));
+		if (likely(port->until_sq_error > 1 && qp->state == IBV_QPS_RTS &&
+			    send_plain(port, qp)))
+			port->until_sq_error--;
+		else if (!execute(port, qp))
+			break;
 	}
 	return n;
 }

@@ -69,14 +69,15 @@ clear_window(struct cx_check_stream *stream, uint32_t from, uint32_t n)
 		stream->seen[i % CX_CHECK_WINDOW / 64] &= ~(UINT64_C(1) << i % 64);
 }
 
-static void
-note(struct softcx_checker_counters *c, struct cx_check_stream *stream, uint32_t index)
+/* Not the next of its stream. */
+CX_COLD static void
+note_jump(struct softcx_checker_counters *c, struct cx_check_stream *stream, uint32_t index)
 {
 	const int32_t ahead = (int32_t)(index - stream->next);
 	uint64_t *word = &stream->seen[index % CX_CHECK_WINDOW / 64];
 	const uint64_t bit = UINT64_C(1) << index % 64;
 
-	if (likely(ahead >= 0)) {
+	if (ahead > 0) {
 		clear_window(stream, stream->next, (uint32_t)ahead + 1);
 		stream->next = index + 1;
 		c->lost += (uint32_t)ahead;
@@ -93,6 +94,17 @@ note(struct softcx_checker_counters *c, struct cx_check_stream *stream, uint32_t
 	}
 	c->reordered++;
 	c->lost -= c->lost > 0;
+}
+
+static inline void
+note(struct softcx_checker_counters *c, struct cx_check_stream *stream, uint32_t index)
+{
+	if (unlikely(index != stream->next)) {
+		note_jump(c, stream, index);
+		return;
+	}
+	stream->next = index + 1;
+	stream->seen[index % CX_CHECK_WINDOW / 64] |= UINT64_C(1) << index % 64;
 }
 
 void

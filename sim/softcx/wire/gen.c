@@ -69,7 +69,7 @@ make_header(const struct softcx_port *port, unsigned int index, struct cx_stream
 /* ---- a frame ---- */
 
 /* Make the header one of frames of `len`; most are as long as the one before. */
-static void
+CX_COLD static void
 set_length(
 	const struct softcx_port *port, unsigned int index, struct cx_stream *stream, uint32_t len)
 {
@@ -150,7 +150,7 @@ build(const struct softcx_port *port, const struct cx_gen *gen, unsigned int ind
 
 /* ---- where it goes ---- */
 
-static void
+CX_COLD static void
 resolve(struct softcx_port *port, const struct cx_gen *gen, unsigned int index,
 	struct cx_stream *stream)
 {
@@ -170,7 +170,7 @@ resolve(struct softcx_port *port, const struct cx_gen *gen, unsigned int index,
 
 /* ---- offering ---- */
 
-static void
+CX_COLD static void
 offer_slowly(struct softcx_port *port, struct cx_gen *gen, unsigned int index,
 	struct cx_stream *stream, uint32_t len, uint64_t time)
 {
@@ -190,7 +190,7 @@ offer_slowly(struct softcx_port *port, struct cx_gen *gen, unsigned int index,
 }
 
 /* By the scatter list, in payload `none` nothing but the lengths. */
-static void
+CX_COLD static void
 offer_scattered(struct softcx_port *port, struct cx_gen *gen, unsigned int index,
 	struct cx_stream *stream, uint32_t len, uint64_t time)
 {
@@ -231,7 +231,9 @@ offer_to_queue(struct softcx_port *port, struct cx_gen *gen, unsigned int index,
 		offer_scattered(port, gen, index, stream, len, time);
 	} else {
 		cx_at(port, wq, CX_AT_RX_DATA);
-		build(port, gen, index, stream, host, len);
+		put_header(port, index, stream, host, len < HEADER ? len : HEADER, len);
+		if (unlikely(gen->payload == SOFTCX_PAYLOAD_FULL))
+			put_payload(gen, index, stream, host, len);
 		cx_rx_complete(port, &stream->to, len, time, false);
 	}
 	stream->seq++;
