@@ -214,47 +214,30 @@ pcp_check_lists(struct pcp *pcp)
 		check_list(pcp, order);
 }
 
-static void
-forget_stacks(struct pcp_depot_list *list)
-{
-	for (uint32_t i = 0; i < list->n_shelves; i++)
-		for (unsigned int kind = 0; kind < PCP_KINDS; kind++) {
-			struct pcp_stack *stack = &list->shelf[i].stack[kind];
-
-			pp_store_release(&stack->top, stack->bottom);
-		}
-}
-
 /* More magazines than there are: which of them are in two places, nobody knows. */
-static void
-check_stacks(struct pcp_depot *depot, unsigned int order)
+void
+pcp_check_shelf(struct pcp_depot *depot, unsigned int order, struct pcp_shelf *shelf)
 {
-	struct pcp_depot_list *list = &depot->list[order];
-	const uint32_t counted = depot->n_full[order];
-	const uint64_t full = pcp_depot_count(list, PCP_FULL);
-	const uint64_t n = full + pcp_depot_count(list, PCP_EMPTY);
+	uint64_t n = 0;
 
-	if (unlikely(n >= pcp_depot_magazines(depot, order))) {
-		bad_count(depot, order, "magazines in the depot", n);
-		forget_stacks(list);
-	} else if (unlikely(full != counted)) {
-		bad_count(depot, order, "full magazines in the depot", counted);
-	} else {
+	for (unsigned int kind = 0; kind < PCP_KINDS; kind++)
+		n += pcp_stack_count(&shelf->stack[kind]);
+	if (likely(n < pcp_depot_magazines(depot, order)))
 		return;
-	}
-	pcp_depot_recount(depot);
+	bad_count(depot, order, "magazines in the depot", n);
+	for (unsigned int kind = 0; kind < PCP_KINDS; kind++)
+		pp_store_release(&shelf->stack[kind].top, shelf->stack[kind].bottom);
 }
 
 void
-pcp_check_depot_list(struct pcp_depot *depot, unsigned int order)
+pcp_check_partial(struct pcp_depot *depot, unsigned int order)
 {
 	struct pcp_depot_list *list = &depot->list[order];
 
-	check_stacks(depot, order);
-	if (unlikely(list->partial->count > list->batch)) {
-		bad_count(depot, order, "the partial magazine", list->partial->count);
-		pp_store_relaxed(&list->partial->count, list->batch);
-	}
+	if (likely(list->partial->count <= list->batch))
+		return;
+	bad_count(depot, order, "the partial magazine", list->partial->count);
+	pp_store_relaxed(&list->partial->count, list->batch);
 }
 
 void

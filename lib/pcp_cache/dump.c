@@ -40,6 +40,7 @@ void
 pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 {
 	struct pcp_depot *depot = cache->depot;
+	uint64_t taken, given;
 
 	pcp_guard_begin();
 	*stats = (struct pcp_stats){
@@ -58,10 +59,9 @@ pcp_cache_get_stats(struct pcp_cache *cache, struct pcp_stats *stats)
 		.high_order_allocs = pp_load_relaxed(&depot->high_order_allocs),
 		.depot_pages = pcp_depot_pages(depot),
 	};
-	pcp_depot_lock(depot);
-	stats->exchanges = depot->taken + depot->given;
-	stats->taken = depot->taken;
-	pcp_depot_unlock(depot);
+	pcp_depot_exchanges(depot, &taken, &given);
+	stats->exchanges = taken + given;
+	stats->taken = taken;
 	pp_lock(&depot->reclaim_lock);
 	stats->reclaims = depot->reclaims;
 	stats->reclaim_blocks = depot->reclaim_blocks;
@@ -176,10 +176,12 @@ list_is_valid(const struct pcp_list *list, uint32_t batch)
 }
 
 static bool
-stack_is_full(const struct pcp_stack *stack, uint32_t batch)
+holds_full_ones(const struct pcp_shelf *shelf, uint32_t batch)
 {
+	const struct pcp_stack *stack = &shelf->stack[PCP_FULL];
+
 	for (uint32_t i = stack->bottom; i != stack->top; i++)
-		if (stack->slot[i & stack->mask]->count != batch)
+		if (stack->slot[i & shelf->mask]->count != batch)
 			return false;
 	return true;
 }
@@ -191,14 +193,12 @@ depot_list_is_valid(const struct pcp_depot *depot, unsigned int order)
 	const struct pcp_depot_list *list = &depot->list[order];
 	const uint64_t blocks = depot->config.pages >> order;
 	const uint64_t expected = (blocks + list->batch - 1) / list->batch;
-	const uint64_t full = pcp_depot_count(list, PCP_FULL);
-	const uint64_t n = full + pcp_depot_count(list, PCP_EMPTY);
+	const uint64_t n = pcp_depot_count(list, PCP_FULL) + pcp_depot_count(list, PCP_EMPTY);
 
 	for (uint32_t i = 0; i < list->n_shelves; i++)
-		if (!stack_is_full(&list->shelf[i].stack[PCP_FULL], list->batch))
+		if (!holds_full_ones(&list->shelf[i], list->batch))
 			return false;
 	return list->partial != NULL && list->partial->count <= list->batch &&
-	       full == depot->n_full[order] &&
 	       (n == expected || (depot->buried > 0 && n < expected));
 }
 

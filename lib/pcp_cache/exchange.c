@@ -94,6 +94,14 @@ pcp_refill(struct pcp *pcp, unsigned int order, struct pcp_attempt *attempt)
 	return any;
 }
 
+/* For want of an empty magazine: pages that do not exist, which the zone will know, or bad luck. */
+static void
+give_to_zone(struct pcp_depot *depot, unsigned int order, void *const *pages, uint32_t n)
+{
+	pcp_zone_free_bulk(depot, PP_PLACE_REST, LCORE_ID_ANY, order, pages, n);
+	pcp_count_arrival(depot);
+}
+
 static void
 flush_magazine(struct pcp *pcp, unsigned int order, struct pcp_magazine *magazine, uint32_t count)
 {
@@ -101,8 +109,7 @@ flush_magazine(struct pcp *pcp, unsigned int order, struct pcp_magazine *magazin
 	const uint32_t done = pcp_depot_put(depot, pcp_lcore_id(pcp), order, magazine->page, count);
 
 	if (unlikely(done < count))
-		pcp_zone_free_bulk(depot, PP_PLACE_REST, LCORE_ID_ANY, order, magazine->page + done,
-			count - done);
+		give_to_zone(depot, order, magazine->page + done, count - done);
 }
 
 static uint32_t
@@ -180,9 +187,7 @@ move_out(struct pcp *pcp, unsigned int order)
 		pcp_prefetch_magazine(empty, list->capacity, true);
 		list->loaded = empty;
 	} else {
-		/* More pages than the zone has: it will know the ones freed twice. */
-		pcp_zone_free_bulk(
-			depot, PP_PLACE_REST, LCORE_ID_ANY, order, list->loaded->page, count);
+		give_to_zone(depot, order, list->loaded->page, count);
 	}
 	pcp_set_count(list, 0);
 }

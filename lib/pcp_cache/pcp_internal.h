@@ -25,14 +25,14 @@ extern int pcp_logtype;
 /* Last in, first out; the coldest comes off the bottom. A power of two of slots. */
 struct pcp_stack {
 	struct pcp_magazine **slot;
-	uint32_t mask;
 	uint32_t bottom, top;
 };
 
+/* Without the shelf's lock: a hint, as pcp_depot_take_full() needs it. */
 static inline uint32_t
 pcp_stack_count(const struct pcp_stack *stack)
 {
-	return stack->top - stack->bottom;
+	return pp_load_acquire(&stack->top) - pp_load_acquire(&stack->bottom);
 }
 
 enum pcp_kind {
@@ -41,18 +41,28 @@ enum pcp_kind {
 	PCP_KINDS
 };
 
-/* What lcores of one number, modulo the shelves, put down: their cores' caches have its lines. */
+/*
+ * What lcores of one number, modulo the shelves, put down: their cores' caches have its lines, and
+ * nobody else wants its lock, as long as they find there what they look for.
+ */
 struct pcp_shelf {
+	struct pp_lock lock;
+	uint32_t mask;  /* of the slots */
+	uint64_t taken; /* exchanges of an empty magazine for one with pages */
+	uint64_t given; /* of a full one for an empty one */
 	struct pcp_stack stack[PCP_KINDS];
 } __rte_cache_aligned;
+
+static_assert(sizeof(struct pcp_shelf) == RTE_CACHE_LINE_SIZE, "an exchange writes one line");
 
 #define PCP_SHELVES 8
 
 /*
  * Magazines of one order that no lcore has loaded. With B pages per magazine and N in the zone the
  * depot was born with ceil(N/B) + 1, and each cache brought two along: whatever the caches hold,
- * an empty one is there for whoever has a full one to give. It is on some shelf: who finds nothing
- * on its own takes from the others.
+ * an empty one is there for whoever has a full one to give, but for those that drains of several
+ * shelves have outside of them. It is on some shelf: who finds nothing on its own takes from the
+ * others.
  */
 struct pcp_depot_list {
 	struct pcp_magazine *partial; /* the one that flushes pour into: 0..B pages */
@@ -70,12 +80,12 @@ struct pcp_memory {
 
 /* What the caches of a zone share. */
 struct pcp_depot {
-	/* What every exchange writes, on one line. */
+	/* Of the partial magazines; taken before a shelf's. */
 	struct pp_lock lock;
-	uint64_t arrivals; /* of free pages, from caches in the depot, or from it in the zone */
-	uint64_t taken;    /* exchanges of an empty magazine for one with pages */
-	uint64_t given;    /* of a full one for an empty one */
-	uint32_t n_full[PCP_ORDERS]; /* full magazines on all shelves */
+	/* Of free pages: from caches, but for those that are `given`, or from the depot in the
+	 * zone. Atomic. */
+	uint64_t arrivals;
+	uint64_t taken; /* partial magazines, for an empty one */
 
 	struct pcp_depot_list list[PCP_ORDERS] __rte_cache_aligned;
 
@@ -212,26 +222,14 @@ pcp_prefetch_magazine(const struct pcp_magazine *magazine, uint32_t count, bool 
 /* Zeroed memory on the zone's node, or NULL. */
 void *pcp_meta_alloc(const struct pp_zone *zone, size_t size);
 
-/* ---- depot.c; takes the depot's lock ---- */
+/* ---- depot.c, depot_create.c; they take the depot's locks ---- */
 
-/* Magazines of a kind on all shelves; under the lock. */
+/* Magazines of a kind on all shelves: a hint, but under all locks. */
 uint64_t pcp_depot_count(const struct pcp_depot_list *list, enum pcp_kind kind);
 
-/* The stacks are whole whoever held the lock; what was counted of them may be one off. */
-void pcp_depot_recount(struct pcp_depot *depot);
-
-static inline void
-pcp_depot_lock(struct pcp_depot *depot)
-{
-	if (unlikely(pp_lock(&depot->lock)))
-		pcp_depot_recount(depot);
-}
-
-static inline void
-pcp_depot_unlock(struct pcp_depot *depot)
-{
-	pp_unlock(&depot->lock);
-}
+/* All of them: nothing moves in the depot, nor into it or out of it. */
+void pcp_depot_lock(struct pcp_depot *depot);
+void pcp_depot_unlock(struct pcp_depot *depot);
 
 struct pcp_depot *pcp_depot_create(struct pp_zone *zone, const struct pcp_config *config);
 void pcp_depot_destroy(struct pcp_depot *depot);
@@ -248,26 +246,33 @@ struct pcp_attempt {
 	uint32_t tries;
 };
 
+/* Free pages have come where an attempt may have looked: before their former place looks empty. */
 static inline void
-pcp_attempt_begins(struct pcp_attempt *attempt, const struct pcp_depot *depot)
+pcp_count_arrival(struct pcp_depot *depot)
 {
-	attempt->arrivals = pp_load_acquire(&depot->arrivals);
-	attempt->tries++;
+	pp_fetch_add(&depot->arrivals, 1);
 }
+
+/* Before the first look at what, found dry, lets the attempt fail. */
+void pcp_attempt_begins(struct pcp_attempt *attempt, const struct pcp_depot *depot);
+
+/* Whether free pages may have been where the attempt had already looked. */
+bool pcp_attempt_missed(const struct pcp_attempt *attempt, const struct pcp_depot *depot);
 
 /*
  * An lcore's own magazines are the first it gets back, the last one first. Any number will do, as
  * LCORE_ID_ANY: it only says which shelf is looked at first.
  *
- * Swap an empty magazine for one with pages; NULL, and the empty one kept, when there is none.
- * `attempt` begins here: under the lock, whose line has what it looks at.
+ * Swap an empty magazine for one with pages; NULL, and the empty one kept, when there is none: then
+ * `attempt` has begun.
  */
 struct pcp_magazine *pcp_depot_take_full(struct pcp_depot *depot, unsigned int lcore_id,
 	unsigned int order, struct pcp_magazine *empty, struct pcp_attempt *attempt);
 
 /*
  * Swap a full magazine for an empty one; the surplus above `high` goes to the zone. NULL, and the
- * full one kept, when pages were freed that do not exist.
+ * full one kept, when pages were freed that do not exist, or others exchanged the last ones while
+ * shelves were looked at.
  */
 struct pcp_magazine *pcp_depot_give_full(struct pcp_depot *depot, unsigned int lcore_id,
 	unsigned int order, struct pcp_magazine *full);
@@ -281,8 +286,11 @@ uint32_t pcp_depot_put(struct pcp_depot *depot, unsigned int lcore_id, unsigned 
 /* Give whole magazines to the zone until at most `keep` blocks are left. Returns blocks moved. */
 uint64_t pcp_depot_drain(struct pcp_depot *depot, unsigned int order, uint64_t keep);
 
-/* Blocks of an order in the depot, without its lock: a hint. */
+/* Blocks of an order in the depot, without its locks: a hint. */
 uint64_t pcp_depot_hint(const struct pcp_depot *depot, unsigned int order);
+
+/* Exchanges for full magazines, and for empty ones: at rest, or a hint. */
+void pcp_depot_exchanges(const struct pcp_depot *depot, uint64_t *taken, uint64_t *given);
 
 /* Pages in the depot, all orders. */
 uint64_t pcp_depot_pages(struct pcp_depot *depot);
@@ -360,7 +368,8 @@ bool pcp_magazines_overlap(const struct pcp_list *list);
  * there. It counts as in use from now on.
  */
 void pcp_check_lists(struct pcp *pcp);
-void pcp_check_depot_list(struct pcp_depot *depot, unsigned int order);
+void pcp_check_shelf(struct pcp_depot *depot, unsigned int order, struct pcp_shelf *shelf);
+void pcp_check_partial(struct pcp_depot *depot, unsigned int order);
 
 /* One that says otherwise is full all the same: what its slots name must be at rest, or drops out.
  */

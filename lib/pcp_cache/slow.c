@@ -47,8 +47,7 @@ reclaim(struct pcp_cache *cache, struct pcp *pcp, unsigned int order,
 	if (attempt->tries >= TRIES_MAX)
 		return false;
 	return flush_parked(pcp) || drain_other_orders(cache->depot, pcp, order) > 0 ||
-	       pcp_reclaim(cache, pcp) ||
-	       pp_load_acquire(&cache->depot->arrivals) != attempt->arrivals;
+	       pcp_reclaim(cache, pcp) || pcp_attempt_missed(attempt, cache->depot);
 }
 
 /*
@@ -62,7 +61,7 @@ is_hopeless(struct pcp_cache *cache, unsigned int order, uint32_t n)
 	const uint64_t pages = (uint64_t)n << order;
 	uint64_t near = pp_zone_free_pages(depot->zone);
 
-	if (order <= depot->config.max_order)
+	if (pages > near && order <= depot->config.max_order)
 		near += pcp_depot_hint(depot, order) << order;
 	return pages > near && pages > pcp_cache_free_pages(cache);
 }
@@ -98,12 +97,13 @@ static uint32_t
 zone_alloc(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, void **pages,
 	uint32_t n, struct pcp_attempt *attempt)
 {
-	pcp_attempt_begins(attempt, depot);
 	uint32_t done = pcp_zone_alloc_bulk(depot, PP_PLACE_OUT, lcore_id, order, pages, n);
 
-	if (unlikely(done < n))
-		done += depot_alloc(depot, lcore_id, order, pages + done, n - done);
-	return done;
+	if (likely(done == n))
+		return done;
+	pcp_attempt_begins(attempt, depot);
+	done += pcp_zone_alloc_bulk(depot, PP_PLACE_OUT, lcore_id, order, pages + done, n - done);
+	return done + depot_alloc(depot, lcore_id, order, pages + done, n - done);
 }
 
 int

@@ -2,7 +2,6 @@
 /* Counts that cannot be: reported, and no loop runs on them, nor any copy. */
 
 #include <stdio.h>
-#include <string.h>
 
 #include <rte_common.h>
 
@@ -165,7 +164,8 @@ wrong_count_of_a_full_magazine(void **state __rte_unused)
 {
 	static const uint32_t counts[] = {0, 1, CHECKS_BATCH + 1, UINT32_MAX};
 	struct pcp_depot_list *list = &cache->depot->list[order];
-	struct pcp_stack *full = &list->shelf[1 & (list->n_shelves - 1)].stack[PCP_FULL];
+	struct pcp_shelf *shelf = &list->shelf[0]; /* with checks the only one */
+	struct pcp_stack *full = &shelf->stack[PCP_FULL];
 	void *block[4 * CHECKS_BATCH];
 
 	for (uint32_t i = 0; i < RTE_DIM(counts); i++) {
@@ -175,7 +175,7 @@ wrong_count_of_a_full_magazine(void **state __rte_unused)
 		for (uint32_t k = 0; k < 4 * batch(); k++)
 			free_by(1, block[k]);
 		assert_true(pcp_stack_count(full) > 1);
-		full->slot[full->bottom & full->mask]->count = counts[i];
+		full->slot[full->bottom & shelf->mask]->count = counts[i];
 		pcp_cache_drain(cache);
 		assert_bad_count(2 * i + 1, "a full magazine is");
 
@@ -183,7 +183,7 @@ wrong_count_of_a_full_magazine(void **state __rte_unused)
 			block[k] = alloc_by(2);
 		for (uint32_t k = 0; k < 4 * batch(); k++)
 			free_by(1, block[k]);
-		full->slot[(full->top - 1) & full->mask]->count = counts[i];
+		full->slot[(full->top - 1) & shelf->mask]->count = counts[i];
 		free_by(3, alloc_by(3));
 		assert_bad_count(2 * i + 2, "a full magazine is");
 		pcp_cache_drain(cache);
@@ -195,25 +195,34 @@ wrong_count_of_a_full_magazine(void **state __rte_unused)
 static void
 wrong_count_of_magazines(void **state __rte_unused)
 {
-	struct pcp_depot_list *list = &cache->depot->list[order];
+	struct pcp_shelf *shelf = &cache->depot->list[order].shelf[0];
 	static const uint32_t errors[] = {1, 100, UINT32_MAX / 2};
-	void *block = alloc_by(2);
+	void *block[4 * CHECKS_BATCH];
 
+	assert_int_equal(cache->depot->list[order].n_shelves, 1);
 	for (uint32_t i = 0; i < 2 * RTE_DIM(errors); i++) {
-		const struct pcp_depot_list was = *list;
-		struct pcp_stack *stack = &list->shelf[0].stack[i % 2 == 0 ? PCP_FULL : PCP_EMPTY];
+		const struct pcp_shelf was = *shelf;
 
-		stack->top += errors[i / 2];
-		pcp_depot_free(cache, block, order);
+		for (uint32_t k = 0; k < 4 * batch(); k++)
+			block[k] = alloc_by(2);
+		pcp_cache_drain(cache);
+		pcp_cache_shrink(cache, 0);
+		const struct pcp_shelf rest = *shelf;
+
+		shelf->stack[i % 2 == 0 ? PCP_FULL : PCP_EMPTY].top += errors[i / 2];
+		for (uint32_t k = 0; k < 4 * batch(); k++)
+			free_by(1, block[k]);
 		assert_bad_count(i + 1, "magazines in the depot is");
-		assert_int_equal(pcp_depot_count(list, PCP_FULL), 0);
-		assert_int_equal(pcp_depot_count(list, PCP_EMPTY), 0);
-		block = pcp_depot_alloc(cache, order);
-		assert_non_null(block);
-		memcpy(list->shelf, was.shelf, sizeof(list->shelf));
-		pcp_depot_recount(cache->depot);
+		assert_int_equal(pcp_stack_count(&shelf->stack[PCP_FULL]), 0);
+		assert_int_equal(pcp_stack_count(&shelf->stack[PCP_EMPTY]), 0);
+		*shelf = rest;
+		pcp_cache_drain(cache);
+		assert_balance(0, 0);
+		assert_int_equal(pcp_stack_count(&shelf->stack[PCP_FULL]) +
+					 pcp_stack_count(&shelf->stack[PCP_EMPTY]),
+			pcp_stack_count(&was.stack[PCP_FULL]) +
+				pcp_stack_count(&was.stack[PCP_EMPTY]));
 	}
-	free_by(2, block);
 }
 
 int

@@ -72,8 +72,7 @@ the_depots_stacks(void **state __rte_unused)
 	struct pcp_stack *empty = &list->shelf[0].stack[PCP_EMPTY];
 
 	assert_true(pcp_stack_count(full) > 0);
-	assert_noticed(full->slot[full->bottom & full->mask]->count, BATCH - 1);
-	assert_noticed(depot->n_full[0], depot->n_full[0] + 1);
+	assert_noticed(full->slot[full->bottom & list->shelf[0].mask]->count, BATCH - 1);
 	assert_noticed(list->partial, NULL);
 	assert_noticed(list->partial->count, BATCH + 1);
 	assert_noticed(empty->top, empty->top + 1);

@@ -254,18 +254,22 @@ the_reclaim_lock_is_inherited(void **state __rte_unused)
 	assert_true(pcp_unit_stats().reclaims > 0);
 }
 
-/* It died under the depot's lock, between a magazine's move and its being counted. */
+/* It died at a shelf, or at the partial magazine. */
 static void
-full_magazines_are_counted_again(void **state __rte_unused)
+locks_of_the_depot_are_inherited(void **state __rte_unused)
 {
 	cached_by(pp_self);
 	const uint64_t pages = pcp_unit_stats().depot_pages;
 
-	cache->depot->n_full[0]++;
 	cache->depot->lock.holder = dead_pid();
+	for (uint32_t i = 0; i < PCP_SHELVES; i++)
+		cache->depot->list[0].shelf[i].lock.holder = dead_pid();
 	assert_int_equal(pcp_unit_stats().depot_pages, pages);
-	assert_true(pcp_cache_is_valid(cache));
+	cache->depot->lock.holder = dead_pid();
+	for (uint32_t i = 0; i < PCP_SHELVES; i++)
+		cache->depot->list[0].shelf[i].lock.holder = dead_pid();
 	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_true(pcp_cache_is_valid(cache));
 }
 
 static void
@@ -397,7 +401,7 @@ main(void)
 		TEST(the_living_are_only_asked),
 		TEST(the_dead_give_everything),
 		TEST(the_reclaim_lock_is_inherited),
-		TEST(full_magazines_are_counted_again),
+		TEST(locks_of_the_depot_are_inherited),
 		TEST(this_lcores_cache_is_not_had_while_it_is_anothers),
 		TEST(anybody_can_drain),
 		TEST(buried_once),

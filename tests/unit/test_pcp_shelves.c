@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The depot's shelves: whose magazines an lcore gets, and that none is out of reach. */
 
+#include <unistd.h>
+
 #include "../../lib/pcp_cache/pcp_internal.h"
 #include "pcp_unit.h"
+#include "worker.h"
 
 #define BATCH  16u
 #define N      (4 * BATCH) /* two magazines for the lcore, two for its shelf */
@@ -143,24 +146,74 @@ a_drain_takes_from_all_shelves(void **state)
 	pcp_unit_close();
 }
 
-/* With checks every exchange looks whether the count can be. */
+static struct pcp_shelf *
+shelf_of(unsigned int lcore_id)
+{
+	return &cache->depot->list[0].shelf[lcore_id % PCP_SHELVES];
+}
+
+/* While an lcore finds its magazines on its shelf, it needs no lock of anybody else's. */
 static void
-a_wrong_count_is_reported_and_mended(void **state)
+exchanges_are_with_the_own_shelf_alone(void **state)
 {
 	void *page[N];
 
 	(void)state;
-	pcp_unit_open(1024, (struct pcp_config){.batch = BATCH, .checks = PCP_CHECKS_DEFERRED});
+	pcp_unit_open(1024, (struct pcp_config){.batch = BATCH});
 	take(ONE, page, N);
 	give(ONE, page, N);
-	cache->depot->n_full[0] += 3;
-	assert_int_equal(pcp_cache_shrink(cache, 0), 2 * BATCH);
-	unit_assert_logged("bad count, order 0: full magazines in the depot is 5 of 16");
-	assert_int_equal(pcp_unit_stats().bad[PP_BAD_COUNT], 1);
-	unit_log_clear();
-	assert_balance(0, 0);
-	pcp_cache_destroy(cache);
-	destroy_zone(zone);
+	const uint64_t before = pcp_unit_stats().exchanges;
+
+	assert_true(pp_trylock(&cache->depot->lock));
+	for (unsigned int lcore_id = 0; lcore_id < PCP_SHELVES; lcore_id++)
+		if (lcore_id != ONE)
+			assert_true(pp_trylock(&shelf_of(lcore_id)->lock));
+	take(ONE, page, N);
+	give(ONE, page, N);
+	for (unsigned int lcore_id = 0; lcore_id < PCP_SHELVES; lcore_id++)
+		if (lcore_id != ONE)
+			pp_unlock(&shelf_of(lcore_id)->lock);
+	pp_unlock(&cache->depot->lock);
+	assert_int_equal(pcp_unit_stats().exchanges, before + 4);
+	pcp_unit_close();
+}
+
+static void *_Atomic got;
+
+static void
+alloc_one(void *arg)
+{
+	(void)arg;
+	got = pcp_cache_alloc(cache);
+}
+
+/* Pages that somebody has taken off a shelf and not yet given to the zone: no reason to fail. */
+static void
+a_drain_under_way_is_waited_for(void **state)
+{
+	static void *page[1023];
+
+	(void)state;
+	pcp_unit_open(RTE_DIM(page) + 1, (struct pcp_config){.batch = BATCH});
+	void *drained = pp_zone_alloc(zone, 0, 0);
+
+	assert_non_null(drained);
+	take(ONE, page, RTE_DIM(page));
+	struct worker *worker = worker_start(true);
+
+	assert_true(pp_trylock(&shelf_of(OTHER)->lock));
+	got = NULL;
+	worker_begin(worker, alloc_one, NULL);
+	usleep(20000); /* so that it probably has looked */
+	assert_null(got);
+	pp_zone_free(zone, drained, 0, 0);
+	pp_unlock(&shelf_of(OTHER)->lock);
+	worker_wait(worker);
+	assert_ptr_equal(got, drained);
+	worker_end(worker, true);
+	pcp_cache_free(cache, drained);
+	give(ONE, page, RTE_DIM(page));
+	pcp_unit_close();
 }
 
 int
@@ -171,7 +224,8 @@ main(void)
 		cmocka_unit_test(with_an_empty_shelf_it_gets_any_others),
 		cmocka_unit_test(any_lcore_can_have_all_pages),
 		cmocka_unit_test(a_drain_takes_from_all_shelves),
-		cmocka_unit_test(a_wrong_count_is_reported_and_mended),
+		cmocka_unit_test(exchanges_are_with_the_own_shelf_alone),
+		cmocka_unit_test(a_drain_under_way_is_waited_for),
 	};
 
 	zone_unit_init();
