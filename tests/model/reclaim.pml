@@ -168,9 +168,20 @@ hidden byte found;
 #define ARRIVED(pages) ARRIVED_FOR(0, pages); ARRIVED_FOR(1, pages); ARRIVED_FOR(2, pages)
 #endif
 
+/* With SHELVES two, looked at in turn: each time a page comes it lies on the other one. */
+#ifdef SHELVES
+byte far;
+#define NEAR	      (depot & ~far)
+#define SHELVE(pages) far = far ^ (pages)
+#else
+#define NEAR	      depot
+#define SHELVE(pages) skip
+#endif
+
 #define PUT(pages)                                                                                 \
 	assert(((depot | zone | in_use) & (pages)) == 0);                                          \
 	depot = depot | (pages);                                                                   \
+	SHELVE(pages);                                                                             \
 	ARRIVED(pages)
 
 #define HAND_OUT(pages)                                                                            \
@@ -648,11 +659,27 @@ inline list_alloc(me)
 	:: d_step {
 		OWN(me, LOADED) == 0 && OWN(me, PREVIOUS) == 0 ->
 		FENCE(me);
+#ifndef LATE_COUNT
 		arrivals[me] = 1;
-		pcp[me].hand = SOME(depot);
+#endif
+		pcp[me].hand = SOME(NEAR);
 		depot = depot & ~pcp[me].hand;
 		OBSERVE
 	   };
+#ifdef SHELVES
+	   d_step {
+		if
+		:: pcp[me].hand == 0 ->
+#ifdef LATE_COUNT
+			arrivals[me] = 1;
+#endif
+			pcp[me].hand = SOME(depot & far);
+			depot = depot & ~pcp[me].hand;
+			OBSERVE
+		:: else
+		fi
+	   };
+#endif
 #if THREADS > 0
 	   d_step {
 		if
@@ -828,13 +855,25 @@ proctype thread()
 	      atomic {
 		if
 		:: seen == 0 ->
-			seen = ONE(depot);
+			seen = ONE(NEAR);
 			depot = depot & ~seen;
 			HAND_OUT(seen);
 			OBSERVE
 		:: else
 		fi
 	      };
+#ifdef SHELVES
+	      atomic {
+		if
+		:: seen == 0 ->
+			seen = ONE(depot & far);
+			depot = depot & ~seen;
+			HAND_OUT(seen);
+			OBSERVE
+		:: else
+		fi
+	      };
+#endif
 	      if
 	      :: seen != 0 -> break
 	      :: else
