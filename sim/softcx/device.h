@@ -69,9 +69,11 @@ struct softcx_inject {
 /* Commands that are refused, to see what software does then. */
 enum softcx_refusal {
 	SOFTCX_REFUSE_RQ_RESET, /* a receive queue becomes reset, */
-	SOFTCX_REFUSE_RQ_READY, /* ready to receive */
+	SOFTCX_REFUSE_RQ_READY, /* ready to receive, */
+	SOFTCX_REFUSE_RQ_DESTROY,
 	SOFTCX_REFUSE_SQ_RESET, /* a queue pair becomes reset, */
-	SOFTCX_REFUSE_SQ_READY, /* ready to send */
+	SOFTCX_REFUSE_SQ_READY, /* ready to send, */
+	SOFTCX_REFUSE_SQ_DESTROY,
 	SOFTCX_REFUSALS,
 };
 

@@ -27,6 +27,5 @@ for recycle in "${recycle_modes[@]}"; do
 	done
 done
 benches --recycle pool --pool pagepool --mode rxonly --free-on other
-benches --recycle reuse --pcp bh --mode rxonly --hold 100 --free-on other
 benches --recycle reuse --pcp bypass --pool pagepool --mode macswap
 benches --mode io --pool ring_mp_mc

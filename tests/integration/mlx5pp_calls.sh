@@ -41,3 +41,6 @@ for recycle in off reuse pool; do
 done
 injected=(--inject sq-reset:1)
 calls off tx_reset_refused
+injected=(--inject rq-reset:1 --inject rq-destroy:1 --inject sq-reset:1 --inject sq-destroy:1)
+calls off destroy_refused
+calls reuse destroy_refused

@@ -410,6 +410,27 @@ tx_reset_refused(void)
 	require(rte_eth_dev_stop(0) == 0);
 }
 
+/* Nor is it destroyed: what the card may use for ever is lost, and nothing else. */
+static void
+destroy_refused(void)
+{
+	set_up(0);
+	start();
+	receive(1000);
+	send_frames(4);
+	require(rte_eth_dev_stop(0) == 0);
+	const unsigned int lost = rte_mempool_in_use_count(pool);
+
+	require(lost >= 4 + DESC / 2 && lost <= 4 + DESC);
+	/* again, on new queues; the pool stays */
+	set_up(0);
+	start();
+	receive(1000);
+	require(rte_eth_dev_stop(0) == 0);
+	require(rte_mempool_in_use_count(pool) > lost);
+	pool = NULL;
+}
+
 /* Queues fail, and do not start anew at the first attempt. */
 static void
 recovery_refused(void)
@@ -440,6 +461,7 @@ static const struct {
 	{"rx_reset_refused", rx_reset_refused},
 	{"tx_reset_refused", tx_reset_refused},
 	{"recovery_refused", recovery_refused},
+	{"destroy_refused", destroy_refused},
 };
 
 static void

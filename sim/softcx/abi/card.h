@@ -28,7 +28,7 @@ void card_put(void);
 /* A number for a protection domain. */
 uint32_t card_new_pdn(void);
 
-/* Whether this change of a queue's state is one to be refused: --inject. */
+/* Whether this change of a queue is one to be refused: --inject. */
 bool card_refuses(enum softcx_refusal change);
 
 /* Memory of the program is about to go. */

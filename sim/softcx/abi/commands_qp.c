@@ -495,6 +495,8 @@ cmd_destroy_qp(struct uverbs_context *context, const struct command *command)
 	qp = handle_find(&context->handles, OBJECT_QP, request.qp_handle, &error);
 	if (qp == NULL)
 		return error;
+	if (((struct qp_object *)qp)->table == NULL && card_refuses(SOFTCX_REFUSE_SQ_DESTROY))
+		return -EBUSY; /* EIO is that of a device which is gone */
 	error = destroy_qp(context, (struct qp_object *)qp, &response.events_reported);
 	if (error < 0)
 		return error;

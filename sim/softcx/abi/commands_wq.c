@@ -196,6 +196,8 @@ cmd_ex_destroy_wq(struct uverbs_context *context, const struct command *command)
 	wq = handle_find(&context->handles, OBJECT_WQ, request.wq_handle, &error);
 	if (wq == NULL)
 		return error;
+	if (card_refuses(SOFTCX_REFUSE_RQ_DESTROY))
+		return -EBUSY; /* EIO is that of a device which is gone */
 	error = destroy_wq(context, (struct wq_object *)wq, &response.events_reported);
 	if (error < 0)
 		return error;

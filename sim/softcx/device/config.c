@@ -257,14 +257,14 @@ set_delay(struct softcx_config *config, const char *value)
 
 /*
  * KIND:N, which queue's and which error, on every Nth WQE, once for each kind of queue; or which
- * change of state, of which every Nth is refused.
+ * change of a queue, of which every Nth is refused.
  */
 static int
 set_inject(struct softcx_config *config, const char *value)
 {
 	static const char *const kinds[] = {"rq-", "sq-"};
-	static const char *const errors[] = {"length", "op", "prot"}, *const states[] = {
-									      "reset", "ready"};
+	static const char *const errors[] = {"length", "op", "prot"};
+	static const char *const changes[] = {"reset", "ready", "destroy"};
 	static const uint8_t syndromes[] = {MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR,
 		MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR};
 	struct softcx_inject *const of[] = {&config->inject_rq, &config->inject_sq};
@@ -282,8 +282,8 @@ set_inject(struct softcx_config *config, const char *value)
 			break;
 	if (kind == DIM(kinds))
 		return -EINVAL;
-	if (parse_word(word + 3, states, DIM(states), &n) == 0) {
-		config->refuse[DIM(states) * kind + n] = every;
+	if (parse_word(word + 3, changes, DIM(changes), &n) == 0) {
+		config->refuse[DIM(changes) * kind + n] = every;
 		return 0;
 	}
 	if (parse_word(word + 3, errors, DIM(errors), &n) != 0)
@@ -319,7 +319,8 @@ static const struct {
 	{"strict", set_strict, "on or off"},
 	{"delay", set_delay, "microseconds, up to 1000000"},
 	{"inject", set_inject,
-		"rq- or sq-, then length, op, prot, reset or ready, then :N, like rq-prot:10000"},
+		"rq- or sq-, then length, op, prot, reset, ready or destroy, then :N, like "
+		"rq-prot:10000"},
 	{"seed", set_seed, "a number"},
 };
 

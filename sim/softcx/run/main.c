@@ -37,8 +37,8 @@ static const struct {
 	{"strict", NULL, "report what hardware would punish"},
 	{"delay", "US", "the device sleeps at random up to so long (0)"},
 	{"inject", "KIND:N",
-		"fail each Nth WQE: rq- or sq-, with length, op or prot; or change to: reset or "
-		"ready (none)"},
+		"fail each Nth WQE: rq- or sq-, with length, op or prot; or command: with reset, "
+		"ready or destroy (none)"},
 	{"seed", "N", "of all that is random"},
 };
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
