@@ -13,7 +13,7 @@
 #define TYPE_TCP  (1u << 6)
 #define TYPE_UDP  (2u << 6)
 
-#define MAX_INPUT (32 + 4)
+#define RSS_INPUT_MAX (32 + 4)
 
 bool
 cx_rss_fields_valid(uint64_t fields)
@@ -66,7 +66,7 @@ bool
 cx_rss_hash(const struct cx_packet *packet, uint64_t fields, const uint8_t key[SOFTCX_RSS_KEY_LEN],
 	uint32_t *hash, uint8_t *type)
 {
-	uint8_t input[MAX_INPUT];
+	uint8_t input[RSS_INPUT_MAX];
 	unsigned int n = 0;
 
 	*type = 0;
