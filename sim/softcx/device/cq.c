@@ -115,14 +115,18 @@ may_differ(const uint8_t *is, const uint8_t *was)
 	       (is[last] >> 4 == MLX5_CQE_INVALID && memcmp(is, was, last) == 0);
 }
 
-void
-cx_cq_check_slot(struct softcx_port *port, struct cx_cq *cq, const uint64_t *slot)
+/* Strict: before a CQE is overwritten, and what is written. */
+static void
+check_slot(struct softcx_port *port, struct cx_cq *cq, uint32_t pi, const uint64_t *cqe,
+	const uint64_t *slot)
 {
-	const uint32_t index = cq->pi & (cq->count - 1);
-	const uint8_t *is = (const void *)slot, *was = cq->shadow[index];
+	const uint32_t index = pi & (cq->count - 1);
+	const uint8_t *is = (const void *)slot;
+	uint8_t *was = cq->shadow[index];
 
-	if (cq->pi >= cq->count && memcmp(is, was, CX_LINE) != 0 && !may_differ(is, was))
+	if (pi >= cq->count && memcmp(is, was, CX_LINE) != 0 && !may_differ(is, was))
 		cx_strict(port, "cq %#x: CQE %u was written by software", cq->object.number, index);
+	memcpy(was, cqe, CX_LINE);
 }
 
 void
@@ -131,12 +135,14 @@ cx_cq_publish(struct softcx_port *port, struct cx_cq *cq)
 	cx_at(port, cq, CX_AT_CQ);
 	port->counters.cqes += cq->n_held;
 	for (uint32_t i = 0; i < cq->n_held; i++) {
-		const uint32_t index = cq->pi - cq->n_held + i;
-		uint64_t *slot = cx_cq_slot(cq, index);
+		const uint32_t pi = cq->pi - cq->n_held + i;
+		const uint64_t *cqe = cq->held[i];
+		uint64_t *slot = (void *)(cq->buf + (size_t)(pi & (cq->count - 1)) * CX_LINE);
 
-		__atomic_store_n(&slot[7], cq->held[i], __ATOMIC_RELEASE);
 		if (unlikely(cq->shadow != NULL))
-			memcpy(cq->shadow[index & (cq->count - 1)], slot, CX_LINE);
+			check_slot(port, cq, pi, cqe, slot);
+		memcpy(slot, cqe, CX_LINE - sizeof(*slot));
+		__atomic_store_n(&slot[CX_LINE / 8 - 1], cqe[CX_LINE / 8 - 1], __ATOMIC_RELEASE);
 	}
 	cq->n_held = 0;
 }
@@ -157,7 +163,6 @@ bool
 cx_cq_push_error(struct softcx_port *port, struct cx_cq *cq, uint8_t opcode, uint32_t user_index_be,
 	uint32_t opcode_qpn, uint16_t wqe_counter, uint8_t syndrome, enum cx_why why)
 {
-	cx_at(port, cq, CX_AT_CQ);
 	uint64_t *slot = cx_cq_next(port, cq);
 
 	if (slot == NULL)

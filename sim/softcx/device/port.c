@@ -133,6 +133,7 @@ softcx_port_query(struct softcx_port *port, struct softcx_port_counters *counter
 	*counters = port->counters;
 	counters->run_ns = cx_cycles_to_ns(port->run, port->card->hz);
 	counters->idle_ns = cx_cycles_to_ns(port->idle, port->card->hz);
+	counters->stall_ns = cx_cycles_to_ns(port->stall, port->card->hz);
 	cx_port_release(port);
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 /* WQEs of a receive queue, or basic blocks of a send queue, that the card holds. */
 #define CX_FETCH 64
-#define CX_HELD  64 /* CQEs written, but not yet software's */
+#define CX_HELD  64 /* CQEs that the card holds until the burst is over */
 
 struct cx_gen;
 struct cx_check;
@@ -93,7 +93,7 @@ struct cx_cq {
 	uint8_t *buf;
 	uint32_t *dbrec;
 	uint32_t count, log;
-	uint32_t pi; /* CQEs written */
+	uint32_t pi; /* CQEs written, or held */
 	uint16_t ci; /* as last read */
 	uint16_t n_held;
 	bool listed; /* in the port's `held` */
@@ -108,7 +108,7 @@ struct cx_cq {
 	uint32_t arm_ci;
 	uint32_t solicited_pi;      /* one past the last CQE that was solicited or an error */
 	uint8_t (*shadow)[CX_LINE]; /* strict: what we wrote */
-	uint64_t held[CX_HELD];     /* last words of the last CQEs, which make them software's */
+	uint64_t held[CX_HELD][CX_LINE / 8]; /* CQEs of this burst, not yet in the ring */
 };
 
 struct cx_wq {
@@ -217,7 +217,7 @@ struct softcx_port {
 	uint64_t cycles;  /* counter at the start of the turn */
 	uint64_t stalled; /* cycles left out */
 	uint64_t now;     /* device time */
-	uint64_t run, idle;
+	uint64_t run, idle, stall;
 	uint64_t turns;
 	uint64_t idle_since;
 	uint64_t asleep; /* cycles since the last turn in which the thread did not want to run */

@@ -13,23 +13,12 @@ void cx_cq_fail(struct softcx_port *port, struct cx_cq *cq);
 /* Read the consumer index; whether there is room for one more. */
 bool cx_cq_has_room(struct softcx_port *port, struct cx_cq *cq);
 
-/* Before a CQE is overwritten: only where strict. */
-void cx_cq_check_slot(struct softcx_port *port, struct cx_cq *cq, const uint64_t *slot);
-
 /* The CQEs that are held become software's: of one CQ, of all. */
 void cx_cq_publish(struct softcx_port *port, struct cx_cq *cq);
 void cx_publish(struct softcx_port *port);
 
 /* Tell of completions that were armed for. */
 void cx_cq_answer(struct softcx_port *port, struct cx_cq *cq);
-
-#define CX_CQE_AHEAD 8 /* lines of CQEs called for before they are written */
-
-static inline uint64_t *
-cx_cq_slot(const struct cx_cq *cq, uint32_t index)
-{
-	return (uint64_t *)(void *)(cq->buf + (size_t)(index & (cq->count - 1)) * CX_LINE);
-}
 
 /* Room for the next CQE, or NULL: there is none, and the CQ failed; the queue must. */
 static inline uint64_t *
@@ -42,17 +31,13 @@ cx_cq_next(struct softcx_port *port, struct cx_cq *cq)
 	}
 	if (unlikely(cq->error))
 		return NULL;
-	uint64_t *slot = cx_cq_slot(cq, cq->pi);
-
-	if (unlikely(cq->shadow != NULL))
-		cx_cq_check_slot(port, cq, slot);
-	cx_prefetch_write(cx_cq_slot(cq, cq->pi + CX_CQE_AHEAD));
-	return slot;
+	return cq->held[cq->n_held];
 }
 
 /*
- * The last word makes the CQE software's. It is held back until the burst is over: software that
- * polls would take each line away while the next is written, and get small bursts for it.
+ * The CQE is complete, but for its last word, which makes it software's. All of a burst go to the
+ * ring at its end: line by line among other work each store would wait for its line, which software
+ * has, and software that polls would take them away one by one, and get small bursts for it.
  */
 static inline void
 cx_cq_push(
@@ -64,7 +49,7 @@ cx_cq_push(
 	cq->pi++;
 	if (unlikely(solicited))
 		cq->solicited_pi = cq->pi;
-	cq->held[cq->n_held++] = last | (uint64_t)op_own << 56;
+	cq->held[cq->n_held++][CX_LINE / 8 - 1] = last | (uint64_t)op_own << 56;
 	if (unlikely(!cq->listed)) {
 		cq->listed = true;
 		port->held[port->n_held++] = cq;

@@ -73,7 +73,6 @@ cx_rx_complete(struct softcx_port *port, const struct cx_steered *to, uint32_t l
 	struct cx_wq *wq = to->wq;
 	struct cx_cq *cq = wq->cq;
 
-	cx_at(port, cq, CX_AT_CQ);
 	uint64_t *slot = cx_cq_next(port, cq);
 
 	if (unlikely(slot == NULL)) {

@@ -69,6 +69,7 @@ counters_of(const struct softcx_port *port)
 
 	c.run_ns = cx_cycles_to_ns(port->run, port->card->hz);
 	c.idle_ns = cx_cycles_to_ns(port->idle, port->card->hz);
+	c.stall_ns = cx_cycles_to_ns(port->stall, port->card->hz);
 	return c;
 }
 

@@ -55,7 +55,7 @@ stand_still(struct softcx_port *port, uint64_t cycles)
 {
 	__atomic_store_n(&port->stalled, port->stalled + cycles, __ATOMIC_RELAXED);
 	if (!port->rested || port->n_ready > 0) /* with a reason to run */
-		port->counters.stall_ns += cx_cycles_to_ns(cycles, port->card->hz);
+		port->stall += cycles;
 }
 
 void

@@ -147,7 +147,6 @@ complete(struct softcx_port *port, struct cx_qp *qp, const struct cx_wqe *wqe)
 {
 	struct cx_cq *cq = qp->sq.cq;
 
-	cx_at(port, cq, CX_AT_CQ);
 	uint64_t *slot = cx_cq_next(port, cq);
 
 	if (slot == NULL)
