@@ -190,8 +190,9 @@ put_shared(void *const *objs, unsigned int n, void **rest, unsigned int *n_rest)
 	struct rte_mbuf *page = pp_page_of(objs[0]);
 	unsigned int same = 1;
 
-	while (same < n && pp_page_of(objs[same]) == page)
-		same++;
+	for (; same < n && pp_page_of(objs[same]) == page; same++)
+		if (same + 4 < n)
+			rte_prefetch0(pp_page_mark(objs[same + 4]));
 	if (pp_page_drop(page, same))
 		rest[(*n_rest)++] = page;
 	return same;
