@@ -312,6 +312,16 @@ mlx5pp_set_bursts(struct rte_eth_dev *dev)
 	dev->data->scattered_rx = rx_segs;
 }
 
+/* The card still has what the queue gave it; the port's stop destroys the queue. */
+static void
+explain_stop(const struct rte_eth_dev *dev, const char *kind, uint16_t index, int err)
+{
+	MLX5PP_LOG(ERR,
+		"port %u: %s queue %u cannot be reset, and goes on with its buffers: %s; stop the "
+		"port",
+		dev->data->port_id, kind, index, rte_strerror(-err));
+}
+
 static int
 rx_queue_start(struct rte_eth_dev *dev, uint16_t index)
 {
@@ -329,6 +339,8 @@ rx_queue_stop(struct rte_eth_dev *dev, uint16_t index)
 
 	if (err == 0)
 		dev->data->rx_queue_state[index] = RTE_ETH_QUEUE_STATE_STOPPED;
+	else
+		explain_stop(dev, "RX", index, err);
 	return err;
 }
 
@@ -349,6 +361,8 @@ tx_queue_stop(struct rte_eth_dev *dev, uint16_t index)
 
 	if (err == 0)
 		dev->data->tx_queue_state[index] = RTE_ETH_QUEUE_STATE_STOPPED;
+	else
+		explain_stop(dev, "TX", index, err);
 	return err;
 }
 

@@ -182,7 +182,7 @@ handle_error(struct mlx5pp_rxq *rxq, const struct mlx5_cqe64 *cqe)
 		rxq->port->data->port_id, rxq->index, syndrome);
 	rxq->stats.recoveries++;
 	if (mlx5pp_rxq_recover(rxq) < 0)
-		MLX5PP_LOG(ERR, "port %u: RX queue %u does not start again, and will be tried",
+		MLX5PP_LOG(ERR, "port %u: RX queue %u does not start again; it will be tried",
 			rxq->port->data->port_id, rxq->index);
 	return false;
 }

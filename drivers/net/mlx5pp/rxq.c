@@ -368,13 +368,8 @@ mlx5pp_rxq_stop(struct mlx5pp_rxq *rxq)
 {
 	const int err = reset(rxq);
 
-	if (err < 0) {
-		MLX5PP_LOG(ERR,
-			"port %u: RX queue %u is not reset, and keeps its buffers: %s; stop the "
-			"port",
-			rxq->port->data->port_id, rxq->index, rte_strerror(-err));
+	if (err < 0)
 		return err;
-	}
 	rxq->refill_at = UINT32_MAX;
 	rxq->failed = false;
 	mlx5pp_recycle_stop(rxq);

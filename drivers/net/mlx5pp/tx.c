@@ -74,7 +74,7 @@ handle_error(struct mlx5pp_txq *txq, const struct mlx5_cqe64 *cqe)
 	txq->stats.packets -= RTE_MIN(packets, txq->stats.packets);
 	txq->stats.bytes -= RTE_MIN(bytes, txq->stats.bytes);
 	if (mlx5pp_txq_recover(txq) < 0)
-		MLX5PP_LOG(ERR, "port %u: TX queue %u does not start again, and will be tried",
+		MLX5PP_LOG(ERR, "port %u: TX queue %u does not start again; it will be tried",
 			txq->port->data->port_id, txq->index);
 }
 

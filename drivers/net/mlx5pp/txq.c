@@ -188,13 +188,8 @@ mlx5pp_txq_stop(struct mlx5pp_txq *txq)
 {
 	const int err = reset(txq);
 
-	if (err < 0) {
-		MLX5PP_LOG(ERR,
-			"port %u: TX queue %u is not reset, and keeps its packets: %s; stop the "
-			"port",
-			txq->port->data->port_id, txq->index, rte_strerror(-err));
+	if (err < 0)
 		return err;
-	}
 	txq->running = txq->failed = false;
 	return 0;
 }
