@@ -7,7 +7,10 @@
 #include "watch.h"
 #include "wire.h"
 
-#define BURST     64
+#define BURST       64
+#define MIN_BURST   16   /* where frames come so fast */
+#define MAX_WAIT_NS 2000 /* of a frame that is due for others */
+
 #define DROP_COST 8 /* of a burst at no rate: dropping shall not keep the device from its work */
 
 #define UDP_AT   (CX_ETH_LEN + CX_IPV4_LEN)
@@ -386,13 +389,13 @@ change_state(struct softcx_port *port, struct cx_gen *gen)
 	return n;
 }
 
-/* No rate: as much as the loop takes, but nothing while time stands still. */
+/* No rate: as much as the loop takes. */
 static unsigned int
 offer_unpaced(struct softcx_port *port, struct cx_gen *gen)
 {
 	unsigned int n = 0;
 
-	for (int budget = BURST; budget > 0 && !port->stalls && may_offer(port, gen); n++) {
+	for (int budget = BURST; budget > 0 && may_offer(port, gen); n++) {
 		const uint64_t delivered = port->counters.rx_packets;
 
 		offer_next(port, gen, port->now);
@@ -401,11 +404,14 @@ offer_unpaced(struct softcx_port *port, struct cx_gen *gen)
 	return n;
 }
 
+/* In bursts: what is due waits for more, for a moment. */
 static unsigned int
 offer_paced(struct softcx_port *port, struct cx_gen *gen)
 {
 	unsigned int n = 0;
 
+	if ((int64_t)(port->now - gen->due.cycles) < (int64_t)gen->patience)
+		return 0;
 	for (; n < BURST && (int64_t)(port->now - gen->due.cycles) >= 0 && may_offer(port, gen);
 		n++)
 		offer_next(port, gen, gen->due.cycles);
@@ -422,6 +428,9 @@ cx_gen_turn(struct softcx_port *port, struct cx_gen *gen)
 
 	if (unlikely(gen->state != CX_GEN_UP || port->flow_list == NULL || port->n_ready == 0))
 		return change_state(port, gen);
+	/* while time stands still nothing comes, not even what is due already */
+	if (unlikely(port->stalls))
+		return 0;
 	n = gen->paced ? offer_paced(port, gen) : offer_unpaced(port, gen);
 	if (n > 0)
 		gen->last = port->now;
@@ -459,6 +468,9 @@ cx_gen_init(struct softcx_port *port)
 		gen->size[i].len = config->frame[i] - CX_FCS_LEN;
 		gen->size[i].pace = cx_pace_of(config->frame[i], config->rate, port->card->hz);
 	}
+	gen->patience = cx_ns_to_cycles(MAX_WAIT_NS, port->card->hz);
+	if (gen->patience > (MIN_BURST - 1) * gen->size[0].pace.cycles)
+		gen->patience = (MIN_BURST - 1) * gen->size[0].pace.cycles;
 	for (unsigned int i = 0; i < gen->n_streams; i++) {
 		make_header(port, i, &gen->stream[i]);
 		gen->stream[i].steering = UINT32_MAX;

@@ -44,6 +44,7 @@ struct cx_gen {
 	uint32_t surveys;
 	uint64_t left; /* frames; UINT64_MAX: no end */
 	struct cx_pace due;
+	uint64_t patience;        /* cycles that a frame may be late */
 	uint64_t most_late;       /* cycles that the loop was behind */
 	uint64_t up, since, last; /* device time at full rate: before, from, to */
 	unsigned int probes;

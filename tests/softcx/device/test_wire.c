@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The generator's arithmetic, and whether the checker tells what was done to its frames. */
 
+#include <time.h>
+
 #include "rig.h"
 #include "wire/check.h"
 #include "wire/gen.h"
@@ -130,6 +132,49 @@ right_checksums(void **state)
 	for (const struct mlx5_cqe64 *cqe; (cqe = rig_poll(&rx.cq)) != NULL; n++)
 		assert_int_equal(cqe->hds_ip_ext & ok, ok);
 	assert_int_equal(n, 512);
+	rig_rx_destroy(&rig, &rx);
+	rig_end(&rig);
+}
+
+/* While time stands still nothing comes: not even what was due before. */
+static void
+stands_still(void **state)
+{
+	const struct timespec away = {0, 20000000};
+	struct softcx_port_counters c;
+	struct timespec ts;
+	struct rig rig;
+	struct rig_rx rx;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	rig.config.rate = 1000000000;
+	rig.config.clock = SOFTCX_CLOCK_VIRTUAL;
+	rig_start(&rig);
+	rig_rx_create(&rig, &rx, 8, 1, 8);
+	rig_rq_post(&rig, &rx.rq, 8);
+	softcx_port_step(rig.port);
+	softcx_port_step(rig.port);
+	rig_counters(&rig, &c);
+	const uint64_t before = c.offered;
+	uint64_t now;
+
+	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts), 0);
+	const uint64_t until = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec + 1000000;
+
+	do { /* frames of a millisecond are due by this */
+		assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts), 0);
+		now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	} while (now < until);
+	nanosleep(&away, NULL);
+	softcx_port_step(rig.port);
+	rig_counters(&rig, &c);
+	assert_int_equal(c.offered, before);
+	while (c.offered < before + 80) {
+		softcx_port_step(rig.port);
+		rig_counters(&rig, &c);
+	}
 	rig_rx_destroy(&rig, &rx);
 	rig_end(&rig);
 }
@@ -496,6 +541,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pacing),
 		cmocka_unit_test(open_loop),
+		cmocka_unit_test(stands_still),
 		cmocka_unit_test(closed_loop),
 		cmocka_unit_test(right_checksums),
 		cmocka_unit_test(imix),
