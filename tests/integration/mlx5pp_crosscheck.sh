@@ -50,23 +50,28 @@ checks() {
 	expect 'objects left' "$(jq .leaks "$tmp/stats.json")" -eq 0
 }
 
-# compares QUEUES ROOM FRAMES [cut]: with the stock driver's scalar functions, as the others receive no burst of less
+# compares MODE... -- QUEUES ROOM FRAMES [cut]: with the stock driver's scalar functions, as the others receive no burst of less
 # than four packets.
 compares() {
-	local variant
+	local mode modes=()
 
+	while [ "$1" != -- ]; do
+		modes+=("$1")
+		shift
+	done
+	shift
 	checks stock-scalar "$@"
 	cp "$tmp/lines" "$tmp/stock"
-	for variant in "${recycle_modes[@]/%/-bh}"; do
-		checks "$variant" "$@"
-		diff "$tmp/stock" "$tmp/lines" || fail "$variant: not what the stock driver says: $*"
+	for mode in "${modes[@]}"; do
+		checks "$mode-bh" "$@"
+		diff "$tmp/stock" "$tmp/lines" || fail "$mode: not what the stock driver says: $*"
 	done
 	echo "$*: $packets packets alike in $(grep -c '= stream' "$tmp/stock") streams on" \
-		"$(awk '/= stream/ { print $7 }' "$tmp/stock" | sort -u | wc -l) queues"
+		"$(awk '/= stream/ { print $7 }' "$tmp/stock" | sort -u | wc -l) queues: ${modes[*]}"
 }
 
 all=64,65,128,777,1518,4000,9018
-compares 1 9100 $all
-compares 2 2048 $all
-compares 4 3392 64,65,128,777,1518 cut # with reuse two of them share a buffer
-compares 8 2048 $all cut
+compares off pool -- 1 9100 $all
+compares cache reuse -- 2 2048 $all
+compares "${recycle_modes[@]}" -- 4 3392 64,65,128,777,1518 cut # with reuse two of them share a buffer
+compares "${recycle_modes[@]}" -- 8 2048 $all cut

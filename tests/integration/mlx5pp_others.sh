@@ -10,12 +10,13 @@
 needs_softcx
 packets=10000
 
-# forwards RATE FRAMES: testpmd between port 0, which is mlx5pp's, and $other_vdevs, until nothing comes.
+# forwards RATE FRAMES: testpmd between port 0, which is mlx5pp's, and $other_vdevs, until all have come.
 forwards() {
-	testpmd_on_mlx5pp 1 ",recycle=$recycle" --clock virtual --probe --rate "$1" --payload full \
+	testpmd_on_mlx5pp 1 ",recycle=$recycle" --probe --pause --rate "$1" --payload full \
 		--frame "$2" --packets "$packets" -- --total-num-mbufs=16384 --rxd=1024 --txd=512
 	testpmd start
-	all_came
+	wait_for 60 more_than $((packets - 1)) RX-packets || { testpmd_show_log; fail 'packets are missing'; }
+	sleep 0.2 # on their way through the others
 	testpmd stop
 	testpmd 'show port stats all'
 	testpmd 'port stop all'
@@ -58,10 +59,19 @@ expect 'out of net_null' "$(($(port_stat 0 TX-packets) + $(forward_stat TX-dropp
 	"$(port_stat 1 RX-packets)"
 expect 'looked at' "$(softcx_sum 0 checker.packets checker.foreign)" -eq "$(port_stat 0 TX-packets)"
 
-# l2fwds PORTS VDEV...: DPDK's own l2fwd between two ports, PORTS of them ours, for two seconds.
+# l2fwd_total NAME: the last sum over its ports that l2fwd printed.
+l2fwd_total() {
+	awk -v name="$1:" '/^Total packets/ && $3 == name { n = $4 } END { print n + 0 }' "$tmp/out"
+}
+
+# What was dropped on its way to a port cannot come back from it.
+is_done() {
+	[ $(($(l2fwd_total received) + $(l2fwd_total dropped))) -ge "$1" ]
+}
+
+# l2fwds PORTS VDEV...: DPDK's own l2fwd between two ports, PORTS of them ours, until all have come.
 l2fwds() {
-	local port vdevs=() dropped sent=0 received=0
-	local ports=$1
+	local port vdevs=() sent=0 received=0 pid ports=$1
 
 	for ((port = 0; port < ports; port++)); do
 		vdevs+=(--vdev "net_mlx5pp$port,ibdev=mlx5_$port")
@@ -70,11 +80,17 @@ l2fwds() {
 	for port in "${@:2}"; do
 		vdevs+=(--vdev "$port")
 	done
-	timeout --preserve-status -s INT 2 "$softcx_run" --ports "$ports" --strict --probe \
-		--rate 50M --payload full --frame 64,300,1518 --packets "$packets" --stats "$tmp/stats.json" -- \
+	"$softcx_run" --ports "$ports" --strict --probe --pause --rate 50M --payload full --frame 64,300,1518 \
+		--packets "$packets" --stats "$tmp/stats.json" -- \
 		"$l2fwd" "${eal[@]}" "${pool[@]}" -d "$mlx5pp" "${vdevs[@]}" -- -p 3 -q 2 -P -T 1 \
-		>"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "l2fwd: $*"; }
-	dropped=$(awk '/^Total packets dropped:/ { n = $4 } END { print n }' "$tmp/out")
+		>"$tmp/out" 2>&1 &
+	pid=$!
+	children=("$pid")
+	# what comes back from the other driver counts, too
+	wait_for 60 is_done $((2 * packets)) || { cat "$tmp/out"; fail "l2fwd: $*"; }
+	kill -INT "$pid"
+	wait "$pid" || { cat "$tmp/out"; fail "l2fwd: $*"; }
+	children=()
 	for ((port = 0; port < ports; port++)); do
 		softcx_conserved "$port"
 		checker_is_content "$port"
@@ -82,10 +98,10 @@ l2fwds() {
 		sent=$((sent + $(softcx_stat "$port" tx_packets)))
 		received=$((received + $(softcx_stat "$port" rx_packets)))
 	done
-	expect 'l2fwd: sent, or dropped' $((sent + dropped)) -eq "$received"
+	expect 'l2fwd: sent, or dropped' $((sent + $(l2fwd_total dropped))) -eq "$received"
 	expect 'l2fwd: most were sent' "$sent" -gt $((packets / 2))
 	expect 'l2fwd: objects left' "$(jq .leaks "$tmp/stats.json")" -eq 0
-	echo "l2fwd, $ports ports of ours ${*:2}: $received received, $sent sent, $dropped dropped"
+	echo "l2fwd, $ports ports of ours ${*:2}: $received received, $sent sent, $(l2fwd_total dropped) dropped"
 }
 
 l2fwd=$build/tests/integration/dpdk-l2fwd

@@ -329,6 +329,9 @@ rx_queue_start(struct rte_eth_dev *dev, uint16_t index)
 
 	if (err == 0)
 		dev->data->rx_queue_state[index] = RTE_ETH_QUEUE_STATE_STARTED;
+	else
+		MLX5PP_LOG(ERR, "port %u: RX queue %u does not start: %s", dev->data->port_id,
+			index, rte_strerror(-err));
 	return err;
 }
 
@@ -351,6 +354,9 @@ tx_queue_start(struct rte_eth_dev *dev, uint16_t index)
 
 	if (err == 0)
 		dev->data->tx_queue_state[index] = RTE_ETH_QUEUE_STATE_STARTED;
+	else
+		MLX5PP_LOG(ERR, "port %u: TX queue %u does not start: %s", dev->data->port_id,
+			index, rte_strerror(-err));
 	return err;
 }
 

@@ -83,8 +83,10 @@ add_range(struct mlx5pp_port *port, uintptr_t start, uintptr_t end, bool page)
 		const uint32_t capacity = mrs->capacity == 0 ? 16 : 2 * mrs->capacity;
 		struct mlx5pp_mr *range = realloc(mrs->range, capacity * sizeof(*range));
 
-		if (range == NULL)
+		if (range == NULL) {
+			MLX5PP_LOG(ERR, "%s: no memory for %u ranges", port->args.ibdev, capacity);
 			return -ENOMEM;
+		}
 		mrs->range = range;
 		mrs->capacity = capacity;
 	}

@@ -280,6 +280,20 @@ close_device(struct mlx5pp_port *port)
 }
 
 static int
+prepare_device(struct mlx5pp_port *port)
+{
+	port->pd = ibv_alloc_pd(port->context);
+	if (port->pd == NULL)
+		return -errno;
+	find_netdev(port);
+	port->inline_len = inline_len(port);
+	mlx5pp_stats_init(port);
+	const int err = learn_mac(port, port->data->mac_addrs);
+
+	return err < 0 ? err : mlx5pp_mr_init(port);
+}
+
+static int
 start_device(struct mlx5pp_port *port)
 {
 	int err = open_device(port);
@@ -288,14 +302,10 @@ start_device(struct mlx5pp_port *port)
 		err = check_device(port);
 	if (err < 0)
 		return err;
-	port->pd = ibv_alloc_pd(port->context);
-	if (port->pd == NULL)
-		return -errno;
-	find_netdev(port);
-	port->inline_len = inline_len(port);
-	mlx5pp_stats_init(port);
-	err = learn_mac(port, port->data->mac_addrs);
-	return err < 0 ? err : mlx5pp_mr_init(port);
+	err = prepare_device(port);
+	if (err < 0)
+		MLX5PP_LOG(ERR, "%s cannot be used: %s", port->args.ibdev, rte_strerror(-err));
+	return err;
 }
 
 /* ---- the virtual device ---- */
@@ -309,8 +319,10 @@ init(struct rte_eth_dev *dev, const struct mlx5pp_args *args)
 	port->data = dev->data;
 	port->args = *args;
 	dev->data->mac_addrs = rte_calloc("mlx5pp", MLX5PP_MACS_MAX, RTE_ETHER_ADDR_LEN, 0);
-	if (dev->data->mac_addrs == NULL)
+	if (dev->data->mac_addrs == NULL) {
+		MLX5PP_LOG(ERR, "%s: no memory for its addresses", dev->data->name);
 		return -ENOMEM;
+	}
 	err = start_device(port);
 	if (err < 0) {
 		close_device(port);
@@ -338,8 +350,11 @@ probe(struct rte_vdev_device *vdev)
 	if (err < 0)
 		return err;
 	dev = rte_eth_vdev_allocate(vdev, sizeof(struct mlx5pp_port));
-	if (dev == NULL)
+	if (dev == NULL) {
+		MLX5PP_LOG(
+			ERR, "%s: no memory for a port, or too many", rte_vdev_device_name(vdev));
 		return -ENOMEM;
+	}
 	err = init(dev, &args);
 	if (err < 0) {
 		rte_eth_dev_release_port(dev);

@@ -246,6 +246,9 @@ mlx5pp_recycle_setup(struct mlx5pp_rxq *rxq, int socket)
 	}
 	if (err == 0)
 		check_size(rxq);
+	else
+		MLX5PP_LOG(ERR, "RX queue %u: no memory for recycle=%s", rxq->index,
+			mlx5pp_recycle_name(rxq->recycle));
 	return err;
 }
 

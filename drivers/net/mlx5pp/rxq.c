@@ -54,9 +54,13 @@ learn_timestamps(struct mlx5pp_rxq *rxq)
 	rxq->timestamp_offset = -1;
 	if (!(rxq->offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP))
 		return 0;
-	if (rte_mbuf_dyn_rx_timestamp_register(&rxq->timestamp_offset, &rxq->timestamp_flag) < 0)
-		return -rte_errno;
-	return 0;
+	if (rte_mbuf_dyn_rx_timestamp_register(&rxq->timestamp_offset, &rxq->timestamp_flag) == 0)
+		return 0;
+	const int err = -rte_errno;
+
+	MLX5PP_LOG(ERR, "RX queue %u: mbufs have no room for timestamps: %s", rxq->index,
+		rte_strerror(-err));
+	return err;
 }
 
 /* What is the same in all received mbufs, in one word. */
@@ -127,6 +131,13 @@ free_queue(struct mlx5pp_rxq *rxq)
 	rte_free(rxq);
 }
 
+static int
+no_memory(uint16_t index)
+{
+	MLX5PP_LOG(ERR, "RX queue %u: no memory for it", index);
+	return -ENOMEM;
+}
+
 int
 mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsigned int socket,
 	const struct rte_eth_rxconf *conf, struct rte_mempool *mp)
@@ -136,7 +147,7 @@ mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsig
 	int err;
 
 	if (rxq == NULL)
-		return -ENOMEM;
+		return no_memory(index);
 	rxq->port = mlx5pp_port(dev);
 	rxq->index = index;
 	rxq->mp = mp;
@@ -148,7 +159,7 @@ mlx5pp_rxq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsig
 			index, rxq->n_desc, n_desc);
 	rxq->bufs = rte_zmalloc_socket(
 		"mlx5pp_rxq", rxq->n_desc * sizeof(*rxq->bufs), RTE_CACHE_LINE_SIZE, (int)socket);
-	err = rxq->bufs != NULL ? check_buffers(rxq) : -ENOMEM;
+	err = rxq->bufs != NULL ? check_buffers(rxq) : no_memory(index);
 	if (err == 0)
 		err = learn_timestamps(rxq);
 	if (err == 0)

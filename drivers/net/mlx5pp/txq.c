@@ -26,8 +26,10 @@ mlx5pp_txq_setup(struct rte_eth_dev *dev, uint16_t index, uint16_t n_desc, unsig
 	struct mlx5pp_txq *txq =
 		rte_zmalloc_socket("mlx5pp_txq", sizeof(*txq), RTE_CACHE_LINE_SIZE, (int)socket);
 
-	if (txq == NULL)
+	if (txq == NULL) {
+		MLX5PP_LOG(ERR, "TX queue %u: no memory for it", index);
 		return -ENOMEM;
+	}
 	txq->port = mlx5pp_port(dev);
 	txq->index = index;
 	txq->n_desc = (uint16_t)rte_align32pow2(n_desc);
