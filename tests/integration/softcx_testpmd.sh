@@ -50,7 +50,9 @@ forwards() {
 
 forwards 1 rx_vec_en=0
 forwards 2 rx_vec_en=1
+forwards 3 rx_vec_en=1
 forwards 4 rx_vec_en=0
+forwards 7 rx_vec_en=0
 forwards 8 rx_vec_en=1
 # The driver's rings from our pages: its memory regions are those of the pool's chunks.
 softcx_eal=(-d "$plugin" --mbuf-pool-ops-name=pagepool)

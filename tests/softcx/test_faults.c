@@ -38,7 +38,7 @@ start(void **state)
 {
 	(void)state;
 	context = verbs_open(0);
-	verbs_rx_create(context, &rx, N);
+	verbs_rx_create(context, &rx, N, 1);
 	tx_cq = ibv_create_cq(context, N - 1, NULL, NULL, 0);
 	assert_non_null(tx_cq);
 	qp = verbs_raw_qp(rx.pd, tx_cq, N, 0);

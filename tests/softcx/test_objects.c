@@ -104,7 +104,7 @@ holds_what_is_used(void **state)
 	struct verbs_rx rx;
 
 	(void)state;
-	verbs_rx_create(context, &rx, N);
+	verbs_rx_create(context, &rx, N, 1);
 	assert_int_equal(ibv_destroy_qp(rx.qp), EBUSY);
 	assert_int_equal(ibv_destroy_rwq_ind_table(rx.table), EBUSY);
 	assert_int_equal(ibv_destroy_wq(rx.wq), EBUSY);
@@ -264,7 +264,7 @@ changes_a_wq_as_hardware(void **state)
 		.curr_wq_state = IBV_WQS_ERR};
 
 	(void)state;
-	verbs_rx_create(context, &rx, N); /* ready */
+	verbs_rx_create(context, &rx, N, 1); /* ready */
 	assert_int_equal(modify_wq(rx.wq, IBV_WQS_ERR), 0);
 	assert_int_equal(modify_wq(rx.wq, IBV_WQS_RDY), EINVAL);
 	assert_int_equal(modify_wq(rx.wq, IBV_WQS_RESET), 0);
@@ -313,7 +313,7 @@ hashes_only_what_the_kernel_lets(void **state)
 	unsigned int i;
 
 	(void)state;
-	verbs_rx_create(context, &rx, N);
+	verbs_rx_create(context, &rx, N, 1);
 	two[0] = two[1] = rx.wq;
 	table = ibv_create_rwq_ind_table(context, &attr);
 	assert_non_null(table);
@@ -419,7 +419,7 @@ steers_by_what_is_modelled(void **state)
 	struct ibv_flow *flow;
 
 	(void)state;
-	verbs_rx_create(context, &rx, N);
+	verbs_rx_create(context, &rx, N, 1);
 	memset(&rule, 0, sizeof(rule));
 	rule.attr.size = sizeof(rule);
 	rule.attr.num_of_specs = 2;

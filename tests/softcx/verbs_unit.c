@@ -106,9 +106,9 @@ verbs_flow_all(struct ibv_qp *qp, uint16_t priority)
 }
 
 void
-verbs_rx_create(struct ibv_context *context, struct verbs_rx *rx, uint32_t n)
+verbs_rx_create(struct ibv_context *context, struct verbs_rx *rx, uint32_t n, uint32_t max_sge)
 {
-	struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = n, .max_sge = 1};
+	struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = n, .max_sge = max_sge};
 	struct ibv_rwq_ind_table_init_attr table = {.ind_tbl = &rx->wq};
 	struct ibv_wq_attr ready = {.attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY};
 

@@ -30,8 +30,9 @@ struct verbs_rx {
 	struct ibv_flow *flow;
 };
 
-/* One queue of n WQEs of one segment, RSS over a table of one, all frames. All must succeed. */
-void verbs_rx_create(struct ibv_context *context, struct verbs_rx *rx, uint32_t n);
+/* One queue of n WQEs, RSS over a table of one, all frames. All must succeed. */
+void verbs_rx_create(
+	struct ibv_context *context, struct verbs_rx *rx, uint32_t n, uint32_t max_sge);
 void verbs_rx_destroy(struct verbs_rx *rx);
 
 /* An RSS QP; NULL and errno. */
