@@ -75,3 +75,27 @@ compares off pool -- 1 9100 $all
 compares cache reuse -- 2 2048 $all
 compares "${recycle_modes[@]}" -- 4 3392 64,65,128,777,1518 cut # with reuse two of them share a buffer
 compares "${recycle_modes[@]}" -- 8 2048 $all cut
+
+# Both at once, with a cable between them: what one sends the other is offered, some of it after testpmd stopped.
+driver_variant stock-scalar
+eal=("${words[@]/03:00.0/03:00.1}")
+testpmd_on_mlx5pp 1 ",recycle=${recycle_modes[-1]}" --ports 2 --wire pair -- --rxq=2 --txq=2 --rxd=1024 --txd=1024 \
+	--total-num-mbufs=16384 --forward-mode=macswap
+testpmd 'start tx_first 1'
+sleep 0.3
+testpmd stop
+testpmd 'show port stats all'
+testpmd 'port stop all'
+ends_clean
+for name in TX-packets:tx_packets RX-missed:out_of_buffer; do
+	# which of the two is testpmd's first port does not matter
+	expect "both, $name" \
+		"$(printf '%s\n' "$(port_stat 0 "${name%:*}")" "$(port_stat 1 "${name%:*}")" | sort | xargs)" = \
+		"$(printf '%s\n' "$(softcx_stat 0 "${name#*:}")" "$(softcx_stat 1 "${name#*:}")" | sort | xargs)"
+done
+for port in 0 1; do
+	expect "both, offered by the other's port" "$(softcx_stat $port offered)" -eq "$(softcx_stat $((1 - port)) tx_packets)"
+	softcx_conserved $port
+	expect 'both, received' "$(softcx_stat $port rx_packets)" -gt 100
+done
+echo "both, with a cable between them: $(softcx_stat 0 rx_packets) and $(softcx_stat 1 rx_packets) packets received"
