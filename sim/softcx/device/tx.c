@@ -7,6 +7,8 @@
 #define DS_MASK 0x3fu
 #define MAX_DS  (SOFTCX_MAX_SQ_DESC / DS)
 
+#define FRAMES_AHEAD 16 /* called into the cache before they are sent */
+
 #define REGISTER_S 1 /* from the doorbell record to the register, at most */
 
 /* fm_ce_se: when a CQE is written */
@@ -107,6 +109,14 @@ check_register(struct softcx_port *port, struct cx_qp *qp)
 	cx_strict_register(port, qp);
 }
 
+/* In the common WQE the third unit points to the frame; a hint may go wrong. */
+static inline void
+call_frame(const uint8_t *wqe)
+{
+	cx_prefetch((const void *)(uintptr_t)cx_load_be64(
+		wqe + 2 * DS + offsetof(struct mlx5_wqe_data_seg, addr)));
+}
+
 static void
 fetch(struct softcx_port *port, struct cx_qp *qp)
 {
@@ -122,9 +132,7 @@ fetch(struct softcx_port *port, struct cx_qp *qp)
 		uint8_t *to = sq->raw + (size_t)(block % CX_FETCH) * MLX5_SEND_WQE_BB;
 
 		memcpy(to, block_of(sq, block), MLX5_SEND_WQE_BB);
-		/* in the common WQE the third unit points to the frame; a hint may go wrong */
-		cx_prefetch((const void *)(uintptr_t)cx_load_be64(
-			to + 2 * DS + offsetof(struct mlx5_wqe_data_seg, addr)));
+		call_frame(to);
 	}
 	sq->fetched += n;
 }
@@ -461,6 +469,9 @@ cx_tx_execute(struct softcx_port *port, struct cx_qp *qp)
 	for (; sq->cons != sq->fetched && !sq->dead; n++) {
 		if (unlikely(!cx_wire_can_send(port)))
 			break;
+		/* once more: of as many hints at once as fetch() gives some are dropped */
+		if (sq->fetched - sq->cons > FRAMES_AHEAD)
+			call_frame(held(sq, sq->cons + FRAMES_AHEAD));
 		if (unlikely(cx_is_strict(port)))
 			memcpy(&sq->last_ctrl, held(sq, sq->cons), sizeof(sq->last_ctrl));
 		if (likely(port->until_sq_error > 1 && qp->state == IBV_QPS_RTS &&
