@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "wire/survey.h"
 
 #define RING 256
 
@@ -307,6 +308,72 @@ one_processor(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+#define HOGS 7
+
+static void *
+spin(void *arg)
+{
+	while (__atomic_load_n((bool *)arg, __ATOMIC_RELAXED))
+		;
+	return NULL;
+}
+
+static pid_t
+hog(void)
+{
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(60); /* should the test end before */
+		for (;;)
+			;
+	}
+	return pid;
+}
+
+/* A thread that seldom gets the processor that it wants is busy nevertheless. */
+static void
+starved(void **state)
+{
+	const time_t until = time(NULL) + 20;
+	cpu_set_t before, one;
+	struct cx_survey *survey;
+	bool spins = true, found = false;
+	pid_t hogs[HOGS];
+	pthread_t thread;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	rig_start(&rig);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (unsigned int i = 0; i < HOGS; i++)
+		hogs[i] = hog();
+	assert_int_equal(pthread_create(&thread, NULL, spin, &spins), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	survey = cx_survey_create(rig.card);
+	assert_non_null(survey);
+	/* this thread sleeps: the one that is found spins */
+	while (!found && time(NULL) < until) {
+		usleep(10000);
+		for (unsigned int i = 0; i < CX_MAX_THREADS; i++)
+			found |= cx_survey_busy(survey, i) != 0;
+	}
+	cx_survey_destroy(survey);
+	__atomic_store_n(&spins, false, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < HOGS; i++) {
+		kill(hogs[i], SIGKILL);
+		assert_int_equal(waitpid(hogs[i], NULL, 0), hogs[i]);
+	}
+	pthread_join(thread, NULL);
+	rig_end(&rig);
+	assert_true(found);
+}
+
 /* ---- memory that goes ---- */
 
 static uint8_t *
@@ -570,6 +637,7 @@ main(void)
 		cmocka_unit_test(descheduled),
 		cmocka_unit_test(worked),
 		cmocka_unit_test(one_processor),
+		cmocka_unit_test(starved),
 		{"rx buffer gone, told", rx_buffer_gone, NULL, NULL, &told},
 		{"rx buffer gone, untold", rx_buffer_gone, NULL, NULL, &untold},
 		{"tx buffer gone, told", tx_buffer_gone, NULL, NULL, &told},
