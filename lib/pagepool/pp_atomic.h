@@ -19,7 +19,7 @@
  */
 #ifdef PP_STALLS
 void pp_stall(void);
-#else
+#elif !defined(pp_stall)
 #define pp_stall() ((void)0)
 #endif
 
