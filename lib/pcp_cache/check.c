@@ -63,7 +63,7 @@ pcp_zone_alloc_bulk(struct pcp_depot *depot, enum pp_place to, unsigned int lcor
 			PP_ALLOC_REFILL | PP_ALLOC_CHECKED);
 		good = pcp_check(depot, PP_PLACE_ZONE, to, lcore_id, order, pages + done, got);
 		done += good;
-	} while (unlikely(good < got) && done < n);
+	} while (unlikely(good < got));
 	return done;
 }
 
