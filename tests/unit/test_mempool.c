@@ -190,6 +190,11 @@ populate_again_after_it_failed(void **state)
 	assert_int_equal(mp->populated_size, 0);
 	for (unsigned int i = 1; i < n; i += 2)
 		rte_free(block[i]);
+	/* that starts over, which takes memory, too */
+	unit_fail_calls("rte_zmalloc_socket", ENOMEM);
+	assert_int_equal(rte_mempool_populate_default(mp), -ENOMEM);
+	unit_fail_calls(NULL, 0);
+	assert_int_equal(mp->populated_size, 0);
 	assert_int_equal(rte_mempool_populate_default(mp), (int)mp->size);
 	exercise(mp, mp->size);
 	rte_mempool_free(mp);

@@ -115,6 +115,37 @@ a_write_after_free(void **state __rte_unused)
 	assert_int_equal(pp_pktmbuf_pool_free(mp), 0);
 }
 
+/* Where the caller says what may be poisoned, the rest is left as it is. */
+static void
+poison_of_the_callers_choice(void **state __rte_unused)
+{
+	const uint32_t offset = (uint32_t)sizeof(struct rte_mbuf) + PRIV + 1000;
+	const struct pp_pktmbuf_config config = {
+		.pcp = {.checks = PCP_CHECKS_FULL, .poison_offset = offset, .poison_len = 8}};
+	struct rte_mempool *mp =
+		pp_pktmbuf_pool_create("mp", MBUFS, PRIV, 2048, SOCKET_ID_ANY, &config);
+	struct rte_mbuf *mbuf, *next;
+
+	assert_non_null(mp);
+	mbuf = rte_pktmbuf_alloc(mp);
+	assert_non_null(mbuf);
+	memset(mbuf->buf_addr, 1, mbuf->buf_len);
+	rte_pktmbuf_free(mbuf);
+	for (uint32_t i = 0; i < mbuf->buf_len; i++)
+		assert_int_equal(
+			((uint8_t *)mbuf->buf_addr)[i], i / 8 == 1000 / 8 ? PP_PAGE_POISON : 1);
+	((uint8_t *)mbuf->buf_addr)[999] = ((uint8_t *)mbuf->buf_addr)[1008] = 2;
+	next = rte_pktmbuf_alloc(mp);
+	assert_ptr_equal(next, mbuf);
+	rte_pktmbuf_free(next);
+	((uint8_t *)mbuf->buf_addr)[1007] = 2;
+	next = rte_pktmbuf_alloc(mp);
+	assert_ptr_not_equal(next, mbuf);
+	rte_pktmbuf_free(next);
+	assert_conserved(mp, 1);
+	assert_int_equal(pp_pktmbuf_pool_free(mp), 0);
+}
+
 static void
 a_double_free(void **state __rte_unused)
 {
@@ -192,6 +223,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(mbufs_stay_mbufs, full),
 		cmocka_unit_test_setup(a_write_after_free, deferred),
 		cmocka_unit_test_setup(a_write_after_free, full),
+		cmocka_unit_test(poison_of_the_callers_choice),
 		cmocka_unit_test_setup(a_double_free, deferred),
 		cmocka_unit_test_setup(a_double_free, full),
 		cmocka_unit_test_setup(an_object_of_another_pool, deferred),

@@ -178,6 +178,39 @@ mbufs_are_whole_and_apart(void **state __rte_unused)
 		}
 }
 
+/* Of memory without addresses for devices. */
+static void
+mbufs_have_no_address_where_pages_have_none(void **state __rte_unused)
+{
+	const struct rte_pktmbuf_pool_private private = {
+		.mbuf_data_room_size = (uint16_t)pp_share_room(2, 0, ROOM)};
+	struct rte_mempool *mp = rte_mempool_create_empty("mp", PAGES,
+		(unsigned int)sizeof(struct rte_mbuf) + private.mbuf_data_room_size, 0,
+		sizeof(private), SOCKET_ID_ANY, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+	struct pp_recycler *recycler;
+	struct pp_share share;
+
+	assert_non_null(mp);
+	assert_int_equal(rte_mempool_set_ops_byname(mp, PP_MEMPOOL_OPS_NAME, NULL), 0);
+	rte_pktmbuf_pool_init(mp, (void *)(uintptr_t) & private);
+	assert_int_equal(rte_mempool_populate_default(mp), PAGES);
+	rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL);
+	assert_int_equal(pp_recycle_attach(mp, &recycler), 0);
+	pp_share_init(&share, mp, ROOM);
+	assert_int_equal(share.n, 2);
+	struct rte_mbuf *page = cut(&share);
+
+	assert_true(rte_mempool_virt2iova(page) == RTE_BAD_IOVA);
+	for (uint32_t i = 0; i < share.n; i++) {
+		struct rte_mbuf *m = pp_page_mbuf(&share, page, i);
+
+		assert_true(rte_mempool_virt2iova(m) == RTE_BAD_IOVA);
+		rte_pktmbuf_free(m);
+	}
+	pp_page_put(page, 1);
+	close_pool(mp);
+}
+
 /* ---- how they come back ---- */
 
 static void
@@ -431,6 +464,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(rooms_are_exact),
 		cmocka_unit_test(one_packet_has_it_all),
 		cmocka_unit_test(mbufs_are_whole_and_apart),
+		cmocka_unit_test(mbufs_have_no_address_where_pages_have_none),
 		cmocka_unit_test(every_way_to_free),
 		cmocka_unit_test(mixed_bulks),
 		cmocka_unit_test(freed_by_threads),
