@@ -7,6 +7,7 @@
 
 #include <rte_common.h>
 
+#include "../../lib/pagepool/pp_internal.h"
 #include "../../lib/pcp_cache/pcp_internal.h"
 #include "checks_unit.h"
 
@@ -280,6 +281,8 @@ write_after_free(void **state __rte_unused)
 		if (checks == PCP_CHECKS_FULL)
 			assert_int_equal((uint8_t)block[offsets[i]], PP_PAGE_POISON);
 		block[(PP_PAGE_SIZE << order) - PP_PAGE_SIZE + offsets[i]] = 1;
+		if (i % 2 == 1) /* and in another page of it, if there is one */
+			block[offsets[i]] = 1;
 		again = alloc_by(2);
 		if (checks == PCP_CHECKS_FULL) {
 			assert_ptr_not_equal(again, block);
@@ -375,6 +378,57 @@ damaged_descriptor_in_the_zone(void **state __rte_unused)
 	assert_set_aside(CHECKS_PAGES >> order);
 }
 
+/* The same, met by a handler: it gets none of them, and logs nothing. */
+static void
+damaged_descriptors_met_by_a_handler(void **state __rte_unused)
+{
+	void *block = alloc_by(1);
+	const uint32_t owner = descriptor(block)->owner;
+
+	free_by(1, block);
+	pcp_cache_drain(cache);
+	for (uint32_t i = 0; i < CHECKS_PAGES; i++)
+		descriptor(memory + i * PP_PAGE_SIZE)->owner = owner;
+	unit_log_clear();
+	assert_null(pcp_handler_alloc(cache, order));
+	assert_string_equal(unit_log(), "");
+	assert_int_equal(pcp_unit_stats().bad[PP_BAD_STATE], CHECKS_PAGES >> order);
+	assert_set_aside(CHECKS_PAGES >> order);
+}
+
+/* Nothing in a full magazine can be handed out: there is another one. */
+static void
+damaged_descriptors_of_a_magazine(void **state __rte_unused)
+{
+	const uint32_t batch = cache->depot->list[order].batch;
+	struct pcp_shelf *shelf =
+		&cache->depot->list[order].shelf[0]; /* with checks the only one */
+	struct pcp_stack *full = &shelf->stack[PCP_FULL];
+	void *block[4 * CHECKS_BATCH] = {NULL}, *bad[CHECKS_BATCH];
+
+	for (uint32_t i = 0; i < 4 * batch; i++)
+		block[i] = alloc_by(2);
+	const uint32_t owner = descriptor(block[0])->owner;
+
+	for (uint32_t i = 0; i < 4 * batch; i++)
+		free_by(1, block[i]);
+	assert_true(pcp_stack_count(full) > 1);
+	pcp_copy(bad, full->slot[(full->top - 1) & shelf->mask]->page, batch);
+	for (uint32_t i = 0; i < batch; i++)
+		descriptor(bad[i])->owner = owner;
+	void *good = alloc_by(3);
+
+	for (uint32_t i = 0; i < batch; i++)
+		assert_ptr_not_equal(good, bad[i]);
+	free_by(3, good);
+	assert_found(PP_BAD_STATE, batch, "lcore 2");
+	assert_int_equal(pcp_unit_stats().missing_pages, batch << order);
+	for (uint32_t i = 0; i < batch; i++) {
+		descriptor(bad[i])->owner = PP_PLACE_ZONE;
+		assert_int_equal(pp_zone_free(zone, bad[i], order, 0), 0);
+	}
+}
+
 /* ---- reports ---- */
 
 static void
@@ -390,6 +444,12 @@ many_reports_are_a_few_lines(void **state __rte_unused)
 		line++)
 		lines++;
 	assert_in_range(lines, 1, 100); /* ten, and ten more in each second that passes */
+	/* and when one has passed, how many there were besides */
+	zone->reports_since = 1;
+	free_by(0, NULL);
+	pcp_cache_drain(cache);
+	unit_assert_logged("more reports of bad pages were left out\n");
+	assert_string_equal(pp_bad_kind_name(PP_BAD_KINDS), "unknown");
 }
 
 static void
@@ -448,6 +508,8 @@ main(void)
 		TEST(no_poison_for_direct_users),
 		TEST(damaged_descriptor),
 		TEST(damaged_descriptor_in_the_zone),
+		TEST(damaged_descriptors_met_by_a_handler),
+		TEST(damaged_descriptors_of_a_magazine),
 		TEST(many_reports_are_a_few_lines),
 		TEST(the_dump_shows_them),
 	};

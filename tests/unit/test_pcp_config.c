@@ -97,6 +97,9 @@ nonsense_is_refused(void **state)
 		{.batch = PCP_BATCH_MAX + 1},
 		{.mode = PCP_MODE_NONE + 1},
 		{.mode = (enum pcp_mode)UINT32_MAX},
+		{.checks = PCP_CHECKS_FULL + 1},
+		{.poison_len = 8},
+		{.poison_len = 8, .checks = PCP_CHECKS_DEFERRED},
 	};
 	struct unit_resources before;
 
@@ -133,6 +136,23 @@ modes_have_names(void **state)
 	assert_int_equal(pcp_mode_parse("softirq", &mode), -EINVAL);
 	assert_int_equal(pcp_mode_parse("", &mode), -EINVAL);
 	assert_int_equal(pcp_mode_parse("BH", &mode), -EINVAL);
+}
+
+static void
+checks_have_names(void **state)
+{
+	static const char *const names[] = {"off", "deferred", "full"};
+	enum pcp_checks checks = PCP_CHECKS_FULL;
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(names); i++) {
+		assert_int_equal(pcp_checks_parse(names[i], &checks), 0);
+		assert_int_equal(checks, i);
+		assert_string_equal(pcp_checks_name(checks), names[i]);
+	}
+	assert_int_equal(pcp_checks_parse("on", &checks), -EINVAL);
+	assert_int_equal(checks, PCP_CHECKS_FULL);
+	assert_string_equal(pcp_checks_name(PCP_CHECKS_FULL + 1), "unknown");
 }
 
 /* Every page is to be had by one lcore after another, however few, and at whatever batch. */
@@ -195,6 +215,7 @@ main(void)
 		cmocka_unit_test(lcores_default_to_those_of_eal),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(modes_have_names),
+		cmocka_unit_test(checks_have_names),
 		cmocka_unit_test(odd_sizes_lose_nothing),
 		cmocka_unit_test(more_pages_than_expected_overflow_to_the_zone),
 	};

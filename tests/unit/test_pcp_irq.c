@@ -12,6 +12,7 @@
 
 #include <pcp_irq.h>
 
+#include "../../lib/pcp_cache/pcp_internal.h"
 #include "pcp_unit.h"
 #include "storm.h"
 #include "worker.h"
@@ -277,6 +278,42 @@ those_without_room_are_counted(void **state __rte_unused)
 	assert_int_equal(n_ordered, SLOTS + 1);
 }
 
+static void
+note_twice(void *arg)
+{
+	note(arg);
+	note(arg);
+}
+
+/* The same argument does not make it the same handler. */
+static void
+others_with_the_same_argument_wait_too(void **state __rte_unused)
+{
+	static int number = 7;
+
+	n_ordered = 0;
+	pcp_irq_save(handle(0));
+	assert_int_equal(pcp_handler_enter(cache, note, &number), -EINPROGRESS);
+	assert_int_equal(pcp_handler_enter(cache, note_twice, &number), -EINPROGRESS);
+	assert_int_equal(pcp_unit_stats().deferred, 2);
+	pcp_irq_restore(handle(0));
+	assert_int_equal(n_ordered, 3);
+}
+
+/* What is past the caches nests: they wait for the end of all of it. */
+static void
+inside_what_takes_locks_it_waits_for_the_end(void **state __rte_unused)
+{
+	pcp_guard_begin();
+	pcp_guard_begin();
+	interrupt_me();
+	assert_int_equal(entered, -EINPROGRESS);
+	pcp_guard_end();
+	assert_int_equal(ran, 0);
+	pcp_guard_end();
+	assert_int_equal(ran, 1);
+}
+
 /* ---- a handler that is interrupted ---- */
 
 static int depth, deepest;
@@ -383,6 +420,46 @@ first_call(void *arg __rte_unused)
 	ran++;
 	assert_non_null(page);
 	pcp_handler_free(cache, page, 0);
+}
+
+/* The same, where the thread itself has tried, without memory. */
+static void
+nor_one_that_had_no_memory(void **state __rte_unused)
+{
+	pcp_unit_close();
+	pcp_unit_open(SOME, (struct pcp_config){.mode = PCP_MODE_IRQ, .batch = 16});
+	unit_fail_calls("rte_zmalloc_socket", ENOMEM);
+	pcp_free(handle(0), pcp_alloc(handle(0)));
+	unit_fail_calls(NULL, 0);
+	assert_int_equal(handle(0)->owner_pid, pp_self);
+	assert_int_equal(pcp_handler_enter(cache, first_call, NULL), 0);
+	assert_int_equal(ran, 1);
+	assert_true(handle(0)->attention & PCP_ATTENTION_OFFLINE);
+	assert_int_equal(pcp_unit_stats().zone_allocs, 2);
+	pcp_free(handle(0), pcp_alloc(handle(0)));
+	assert_false(handle(0)->attention & PCP_ATTENTION_OFFLINE);
+}
+
+/* Blocks that no cache has, past it. */
+static void
+of_a_high_order(void *arg __rte_unused)
+{
+	void *block = pcp_handler_alloc(cache, 3);
+
+	ran++;
+	assert_non_null(block);
+	assert_int_equal(pcp_unit_stats().in_use_pages, 8);
+	pcp_handler_free(cache, block, 3);
+}
+
+static void
+handlers_take_what_no_cache_has(void **state __rte_unused)
+{
+	assert_int_equal(pcp_handler_enter(cache, of_a_high_order, NULL), 0);
+	assert_int_equal(ran, 1);
+	assert_int_equal(pcp_unit_stats().handler_allocs, 1);
+	assert_int_equal(pcp_unit_stats().handler_frees, 1);
+	assert_balance(0, 0);
 }
 
 static void
@@ -618,10 +695,14 @@ main(void)
 		TEST(in_a_call_it_waits_for_the_end),
 		TEST(drain_requests_are_served_at_the_end_of_irq_sections),
 		TEST(those_without_room_are_counted),
+		TEST(others_with_the_same_argument_wait_too),
+		TEST(inside_what_takes_locks_it_waits_for_the_end),
 		TEST(handlers_run_one_at_a_time),
 		TEST(handlers_have_sections),
 		TEST(another_caches_section_does_not_matter),
 		TEST(handlers_bring_no_cache_online),
+		TEST(nor_one_that_had_no_memory),
+		TEST(handlers_take_what_no_cache_has),
 		TEST(threads_without_an_lcore_have_handlers_too),
 		TEST(threads_without_an_lcore_put_handlers_off),
 		cmocka_unit_test(a_storm_of_handlers_corrupts_nothing),

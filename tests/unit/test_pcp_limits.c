@@ -6,7 +6,9 @@
 
 #include <rte_errno.h>
 
+#include "../../lib/pcp_cache/pcp_internal.h"
 #include "pcp_unit.h"
+#include "worker.h"
 
 #define ZONE_PAGES 256u
 
@@ -48,6 +50,89 @@ wrong_frees_of_handlers_do_not_count(void **state __rte_unused)
 	pcp_cache_destroy(cache);
 	destroy_zone(zone);
 	open_caches(NULL);
+}
+
+/* Nor does one that interrupted a call; what it takes may be of any order. */
+static void
+nor_those_that_interrupted_a_call(void **state __rte_unused)
+{
+	struct pcp *pcp = handle(0);
+
+	pcp_free(pcp, pcp_alloc(pcp));
+	pcp->busy = 1;
+	void *block = pcp_alloc_pages(pcp, 2);
+
+	assert_non_null(block);
+	assert_int_equal(pcp_unit_stats().in_use_pages, 4);
+	assert_int_equal(pcp_unit_stats().high_order_allocs, 1);
+	pcp_free_pages(pcp, (char *)block + 1, 2);
+	assert_int_equal(pcp_unit_stats().in_use_pages, 4);
+	pcp_free_pages(pcp, block, 2);
+	pcp_free_pages(pcp, block, 2);
+	assert_int_equal(pcp_unit_stats().in_use_pages, 0);
+	assert_int_equal(pcp_unit_stats().reentered, 4);
+	assert_int_equal(stats_of(zone).bad_frees, 2);
+	pcp->busy = 0;
+
+	/* the fixture wants none */
+	pcp_cache_destroy(cache);
+	destroy_zone(zone);
+	open_caches(NULL);
+}
+
+/* A call that interrupted one past the caches is a handler's, unless nobody is to be told apart. */
+static void
+calls_that_interrupt_one_past_the_caches(void **state __rte_unused)
+{
+	static const enum pcp_mode modes[] = {PCP_MODE_BH, PCP_MODE_NONE};
+
+	for (size_t m = 0; m < RTE_DIM(modes); m++) {
+		const uint64_t handlers = modes[m] != PCP_MODE_NONE;
+
+		pcp_unit_close();
+		pcp_unit_open(ZONE_PAGES, (struct pcp_config){.mode = modes[m], .batch = 16});
+		pcp_guard_begin();
+		void *page = pcp_depot_alloc(cache, 0);
+
+		assert_non_null(page);
+		assert_int_equal(pcp_unit_stats().handler_allocs, handlers);
+		pcp_depot_free(cache, page, 0);
+		assert_int_equal(pcp_unit_stats().handler_frees, handlers);
+		assert_int_equal(pcp_unit_stats().reentered, 2 * handlers);
+		assert_int_equal(pcp_unit_stats().depot_allocs, 1 - handlers);
+		pcp_guard_end();
+		assert_balance(0, 0);
+	}
+}
+
+static void
+take_and_give(void *arg)
+{
+	void *page = pcp_handler_alloc(cache, 0);
+
+	assert_non_null(page);
+	pcp_handler_free(cache, page, 0);
+	++*(unsigned int *)arg;
+}
+
+static void
+handle_something(void *ran)
+{
+	assert_int_equal(pcp_handler_enter(cache, take_and_give, ran), 0);
+}
+
+static void
+handlers_of_threads_without_an_lcore_run_at_once(void **state __rte_unused)
+{
+	struct worker *worker = worker_start(false);
+	unsigned int ran = 0;
+
+	worker_do(worker, handle_something, &ran);
+	worker_end(worker, false);
+	assert_int_equal(ran, 1);
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		assert_false(handle(i)->attention & PCP_ATTENTION_HANDLER);
+	assert_int_equal(pcp_unit_stats().handler_allocs, 1);
 }
 
 static void
@@ -100,6 +185,9 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(orders_beyond_the_zones),
 		TEST(wrong_frees_of_handlers_do_not_count),
+		TEST(nor_those_that_interrupted_a_call),
+		TEST(calls_that_interrupt_one_past_the_caches),
+		TEST(handlers_of_threads_without_an_lcore_run_at_once),
 		TEST(modes_that_are_none_have_no_name),
 		TEST(several_caches),
 	};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a mode does with sections. The rest of it is in test_pcp_contexts.c. */
 
+#include <pcp_irq.h>
+
+#include "../../lib/pcp_cache/pcp_internal.h"
 #include "pcp_unit.h"
 
 #define SOME 600u
@@ -36,6 +39,30 @@ bypass_keeps_sections_off_the_cache(void **state)
 	pcp_unit_close();
 }
 
+/* Sections of the other kind use it; they, too, end for a thread that does not end them. */
+static void
+bypass_ends_irq_sections_of_threads_that_leave(void **state)
+{
+	(void)state;
+	pcp_unit_open(SOME, (struct pcp_config){.mode = PCP_MODE_BYPASS, .batch = 16});
+	struct pcp *pcp = handle(5);
+
+	pcp_free(pcp, pcp_alloc(pcp));
+	pcp_irq_save(pcp);
+	pcp_free_nested(pcp, pcp_alloc_nested(pcp));
+	assert_int_equal(pcp_unit_stats().zone_allocs, 0);
+	assert_int_equal(pcp_unit_stats().cached_pages, 16);
+	pcp_lcore_leaves(5, cache);
+	unit_assert_logged("lcore 5 leaves inside a section");
+	assert_int_equal(pcp->nest, 0);
+	assert_int_equal(pcp_unit_stats().cached_pages, 0);
+	/* the next thread there has a cache that works */
+	pcp_free(pcp, pcp_alloc(pcp));
+	assert_int_equal(pcp_unit_stats().zone_allocs, 0);
+	assert_int_equal(pcp_unit_stats().cached_pages, 16);
+	pcp_unit_close();
+}
+
 static void
 the_other_modes_use_it(void **state)
 {
@@ -65,6 +92,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bypass_keeps_sections_off_the_cache),
+		cmocka_unit_test(bypass_ends_irq_sections_of_threads_that_leave),
 		cmocka_unit_test(the_other_modes_use_it),
 	};
 

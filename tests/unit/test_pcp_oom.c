@@ -5,6 +5,7 @@
 
 #include <rte_errno.h>
 
+#include "../../lib/pcp_cache/pcp_internal.h"
 #include "pcp_unit.h"
 
 #define SOME 100u
@@ -86,20 +87,51 @@ use_without_magazines(unsigned int order, bool section)
 }
 
 static void
+use_all_without_magazines(enum pcp_mode mode, enum pcp_checks checks)
+{
+	for (unsigned int order = 0; order <= PCP_MAX_ORDER; order++) {
+		for (unsigned int section = 0; section < 2; section++) {
+			pcp_unit_open(SOME, (struct pcp_config){.mode = mode,
+						    .batch = 7,
+						    .max_order = 3,
+						    .checks = checks});
+			use_without_magazines(order, section > 0);
+			pcp_unit_close();
+		}
+	}
+}
+
+static void
 an_lcore_without_magazines_works_by_the_zone(void **state)
 {
 	(void)state;
-	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_NONE; mode++) {
-		for (unsigned int order = 0; order <= PCP_MAX_ORDER; order++) {
-			for (unsigned int section = 0; section < 2; section++) {
-				pcp_unit_open(
-					SOME, (struct pcp_config){
-						      .mode = mode, .batch = 7, .max_order = 3});
-				use_without_magazines(order, section > 0);
-				pcp_unit_close();
-			}
-		}
-	}
+	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_NONE; mode++)
+		for (enum pcp_checks checks = PCP_CHECKS_OFF; checks <= PCP_CHECKS_FULL; checks++)
+			use_all_without_magazines(mode, checks);
+}
+
+/* As a secondary process without memory in its first call. */
+static void
+a_process_that_cannot_join_works_by_the_zone(void **state)
+{
+	(void)state;
+	pcp_unit_open(SOME, (struct pcp_config){.batch = 7});
+	pcp_process_leaves(cache);
+	unit_fail_calls("rte_lcore_callback_register", ENOMEM);
+	for (unsigned int i = 0; i < 3; i++)
+		pcp_free(handle(0), pcp_alloc(handle(0)));
+	assert_int_equal(pcp_unit_stats().zone_allocs, 3);
+	assert_int_equal(pcp_unit_stats().cached_pages, 0);
+	assert_true(handle(0)->attention & PCP_ATTENTION_OFFLINE);
+	unit_fail_calls(NULL, 0);
+	pcp_free(handle(0), pcp_alloc(handle(0)));
+	assert_int_equal(pcp_unit_stats().zone_allocs, 3);
+	assert_int_equal(pcp_unit_stats().cached_pages, 7);
+	/* and one that leaves without having used them */
+	pcp_process_leaves(cache);
+	assert_int_equal(pcp_unit_stats().cached_pages, 0);
+	pcp_process_leaves(cache);
+	pcp_unit_close();
 }
 
 int
@@ -108,6 +140,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_failing_allocation_of_create_is_clean),
 		cmocka_unit_test(an_lcore_without_magazines_works_by_the_zone),
+		cmocka_unit_test(a_process_that_cannot_join_works_by_the_zone),
 	};
 
 	zone_unit_init();

@@ -19,6 +19,22 @@
 #define BATCH      16u
 #define LCORE      5
 
+/* How often somebody has made way; while nobody does, that takes no time. */
+static unsigned int yields;
+static bool stay_on;
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+
+int
+__wrap_sched_yield(void)
+{
+	if (!stay_on)
+		return __real_sched_yield();
+	yields++;
+	return 0;
+}
+
 static int
 open_caches(void **state __rte_unused)
 {
@@ -331,6 +347,84 @@ buried_once(void **state __rte_unused)
 	assert_balance(0, 0);
 }
 
+/* The living one's reclaim takes longer than anybody waits. */
+static void
+the_living_keep_the_reclaim_lock(void **state __rte_unused)
+{
+	cached_by(pp_self);
+	const uint32_t there = (uint32_t)pcp_unit_stats().cached_pages;
+
+	cache->depot->reclaim_lock.holder = living_pid();
+	stay_on = true;
+	yields = 0;
+	assert_int_equal(obtainable(), ZONE_PAGES - there);
+	stay_on = false;
+	assert_true(yields > 0);
+	assert_int_equal(cache->depot->reclaim_lock.holder, living_pid());
+	cache->depot->reclaim_lock.holder = 0;
+	assert_int_equal(pcp_unit_stats().reclaims, 0);
+	assert_int_equal(obtainable(), ZONE_PAGES);
+}
+
+/* It was asked before it died, and did not answer. */
+static void
+those_that_died_after_they_were_asked(void **state __rte_unused)
+{
+	struct pcp *pcp = cached_by(living_pid());
+	const uint32_t there = (uint32_t)pcp_unit_stats().cached_pages;
+
+	assert_int_equal(obtainable(), ZONE_PAGES - there);
+	assert_true(pcp->attention & PCP_ATTENTION_DRAIN);
+	pcp->owner_pid = dead_pid();
+	/* nobody looks again at once */
+	cache->depot->backoff_until = UINT64_MAX;
+	assert_int_equal(obtainable(), ZONE_PAGES - there);
+	cache->depot->backoff_until = 0;
+	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_int_equal(pcp_unit_stats().buried, 1);
+}
+
+/* As one that is just being buried, or taken over. */
+static void
+nobodys_are_only_asked(void **state __rte_unused)
+{
+	struct pcp *pcp = cached_by(0);
+	const uint32_t there = (uint32_t)pcp_unit_stats().cached_pages;
+
+	assert_int_equal(obtainable(), ZONE_PAGES - there);
+	assert_true(pcp->attention & PCP_ATTENTION_DRAIN);
+	assert_int_equal(pcp_unit_stats().buried, 0);
+	pcp->owner_pid = pp_self;
+	pcp_free(pcp, pcp_alloc(pcp));
+	assert_int_equal(obtainable(), ZONE_PAGES);
+}
+
+static void
+take_until_dry(void *arg)
+{
+	*(uint32_t *)arg = obtainable();
+}
+
+/* A handler may have interrupted what logs: it leaves the dead to others. */
+static void
+handlers_bury_nobody(void **state __rte_unused)
+{
+	uint32_t n = 0;
+
+	pcp_unit_close();
+	pcp_unit_open(ZONE_PAGES, (struct pcp_config){.mode = PCP_MODE_IRQ, .batch = BATCH});
+	pcp_free(handle(0), pcp_alloc(handle(0)));
+	cached_by(dead_pid());
+	const uint32_t there = BATCH;
+
+	assert_int_equal(pcp_handler_enter(cache, take_until_dry, &n), 0);
+	assert_int_equal(n, ZONE_PAGES - there);
+	assert_int_equal(pcp_unit_stats().buried, 0);
+	cache->depot->backoff_until = 0;
+	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_int_equal(pcp_unit_stats().buried, 1);
+}
+
 /* ---- mode spin: a lock per cache, too, may have had a holder that is dead ---- */
 
 static void
@@ -384,6 +478,55 @@ lists_under_a_dead_ones_lock_are_dropped(void **state __rte_unused)
 	}
 }
 
+static void
+hold_the_lock_for_a_while(void *arg)
+{
+	const struct timespec time = {.tv_nsec = 50000000};
+
+	pp_lock(&handle(LCORE)->lock);
+	pp_store_release((uint32_t *)arg, 1);
+	nanosleep(&time, NULL);
+	pp_unlock(&handle(LCORE)->lock);
+}
+
+/* As a reclaim has it: who leaves waits, for its pages must not stay behind. */
+static void
+who_leaves_waits_for_its_lock(void **state __rte_unused)
+{
+	struct worker *other = worker_start(false);
+	uint32_t locked = 0;
+
+	open_spinning();
+	cached_by(pp_self);
+	worker_begin(other, hold_the_lock_for_a_while, &locked);
+	while (pp_load_acquire(&locked) == 0)
+		rte_pause();
+	pcp_lcore_leaves(LCORE, cache);
+	worker_wait(other);
+	worker_end(other, false);
+	assert_int_equal(pcp_unit_stats().cached_pages, 0);
+	pcp_unit_close();
+}
+
+/* Its own is given up later, if it is not to be had. */
+static void
+who_drains_does_not_wait(void **state __rte_unused)
+{
+	open_spinning();
+	pcp_free(handle(0), pcp_alloc(handle(0)));
+	handle(0)->lock.holder = living_pid();
+	assert_int_equal(pcp_cache_drain_local(cache), -EAGAIN);
+	assert_true(pcp_unit_stats().cached_pages > 0);
+	handle(0)->lock.holder = 0;
+	/* asked it was: at the next call */
+	void *page = pcp_alloc(handle(0));
+
+	assert_int_equal(pcp_unit_stats().cached_pages, 0);
+	pcp_free(handle(0), page);
+	assert_int_equal(pcp_cache_drain_local(cache), 0);
+	pcp_unit_close();
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_caches, pcp_unit_teardown)
 
 int
@@ -401,12 +544,18 @@ main(void)
 		TEST(the_living_are_only_asked),
 		TEST(the_dead_give_everything),
 		TEST(the_reclaim_lock_is_inherited),
+		TEST(the_living_keep_the_reclaim_lock),
+		TEST(those_that_died_after_they_were_asked),
+		TEST(nobodys_are_only_asked),
+		TEST(handlers_bury_nobody),
 		TEST(locks_of_the_depot_are_inherited),
 		TEST(this_lcores_cache_is_not_had_while_it_is_anothers),
 		TEST(anybody_can_drain),
 		TEST(buried_once),
 		cmocka_unit_test(locks_of_caches_are_inherited),
 		cmocka_unit_test(lists_under_a_dead_ones_lock_are_dropped),
+		cmocka_unit_test(who_leaves_waits_for_its_lock),
+		cmocka_unit_test(who_drains_does_not_wait),
 	};
 
 	zone_unit_init();

@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,11 +16,12 @@
 
 #include <pcp_cpu.h>
 
-#include "pcp_unit.h"
+#include "../../lib/pcp_cache/pcp_internal.h"
+#include "preempt_unit.h"
 #include "storm.h"
 #include "worker.h"
 
-#define SOME    600u
+#define SOME    PREEMPT_PAGES
 #define STORM_S 0.5
 
 static bool refuse_registration, refuse_barrier;
@@ -40,102 +43,7 @@ __wrap_pcp_membarrier_rseq(void)
 	return !refuse_barrier && __real_pcp_membarrier_rseq();
 }
 
-static enum pcp_mode
-mode_in_effect(void)
-{
-	struct pcp_config config;
-
-	pcp_cache_get_config(cache, &config);
-	return config.mode;
-}
-
-static void
-open_preempt(struct pcp_config config)
-{
-	config.mode = PCP_MODE_PREEMPT;
-	pcp_unit_open(SOME, config);
-	if (mode_in_effect() == PCP_MODE_PREEMPT)
-		return;
-	pcp_unit_close();
-	unit_skip("no restartable sequences here");
-}
-
-static void
-pin_to(unsigned int cpu)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus), 0);
-}
-
-/* The second processor that this process may run on, or the first again. */
-static unsigned int
-processor(unsigned int n)
-{
-	static unsigned int found[2], n_found;
-
-	for (unsigned int cpu = 0; n_found < 2 && cpu < CPU_SETSIZE; cpu++) {
-		cpu_set_t cpus;
-
-		CPU_ZERO(&cpus);
-		CPU_SET(cpu, &cpus);
-		if (pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0)
-			found[n_found++] = cpu;
-	}
-	pin_to(found[0]);
-	return found[n % n_found];
-}
-
 /* ---- every kind of call, by threads of every kind ---- */
-
-static void
-use_all_calls(void *arg __rte_unused)
-{
-	struct pcp *pcp = pcp_this(cache);
-	void *pages[40], *page;
-
-	for (uint32_t n = 1; n <= 40; n += 13) {
-		assert_int_equal(pcp_cpu_alloc_bulk(cache, pages, n), 0);
-		for (uint32_t i = 0; i < n; i++)
-			storm_take(pages[i], STORM_MAIN);
-		for (uint32_t i = 0; i < n; i++)
-			assert_true(storm_give(pages[i], STORM_MAIN));
-		pcp_cpu_free_bulk(cache, pages, n);
-		assert_int_equal(pcp_cache_alloc_bulk(cache, pages, n), 0);
-		pcp_cache_free_bulk(cache, pages, n);
-	}
-	assert_int_equal(pcp_cpu_alloc_bulk(cache, pages, 0), 0);
-	pcp_cpu_free_bulk(cache, pages, 0);
-	page = pcp_cpu_alloc(cache);
-	assert_non_null(page);
-	pcp_cpu_free(cache, page);
-	page = pcp_cache_alloc(cache);
-	assert_non_null(page);
-	pcp_cache_free(cache, page);
-	page = pcp_handler_alloc(cache, 0);
-	assert_non_null(page);
-	pcp_handler_free(cache, page, 0);
-	for (unsigned int order = 0; order <= PCP_MAX_ORDER + 1; order++) {
-		page = pcp_depot_alloc(cache, order);
-		assert_non_null(page);
-		pcp_depot_free(cache, page, order);
-		if (pcp == NULL || order > PCP_MAX_ORDER)
-			continue;
-		page = pcp_alloc_pages(pcp, order);
-		assert_non_null(page);
-		pcp_free_pages(pcp, page, order);
-		pcp_bh_disable(pcp);
-		page = pcp_alloc_pages_nested(pcp, order);
-		assert_non_null(page);
-		pcp_free_pages_nested(pcp, page, order);
-		page = pcp_alloc_pages(pcp, order);
-		pcp_free_pages(pcp, page, order);
-		pcp_bh_enable(pcp);
-		assert_int_equal(pcp->busy + pcp->nest, 0);
-	}
-}
 
 static void
 threads_of_all_kinds_use_all_calls(void **state __rte_unused)
@@ -154,13 +62,6 @@ threads_of_all_kinds_use_all_calls(void **state __rte_unused)
 	assert_int_equal(pcp_unit_stats().failed, 0);
 	assert_false(storm_corrupted());
 	pcp_unit_close();
-}
-
-static void
-use_one_page(void *arg __rte_unused)
-{
-	for (unsigned int i = 0; i < 100; i++)
-		pcp_cache_free(cache, pcp_cache_alloc(cache));
 }
 
 static void
@@ -202,6 +103,21 @@ take_all(void)
 	}
 	assert_null(pcp_cache_alloc(cache));
 	assert_int_equal(rte_errno, ENOMEM);
+}
+
+static void
+nobody_gets_what_is_not_there(void **state __rte_unused)
+{
+	open_preempt((struct pcp_config){.batch = 64});
+	take_all();
+	assert_null(pcp_cpu_alloc(cache));
+	pcp_bh_disable(pcp_this(cache));
+	assert_null(pcp_alloc_nested(pcp_this(cache)));
+	pcp_bh_enable(pcp_this(cache));
+	assert_int_equal(pcp_unit_stats().failed, 3);
+	for (uint32_t i = 0; i < SOME; i++)
+		pcp_cpu_free(cache, all[i]);
+	pcp_unit_close();
 }
 
 static void
@@ -279,6 +195,53 @@ other_processes_work_past_the_caches(void **state __rte_unused)
 	pcp_unit_close();
 }
 
+static uint32_t
+obtainable(void)
+{
+	uint32_t n = 0;
+
+	while (n < SOME && (all[n] = pcp_cache_alloc(cache)) != NULL)
+		n++;
+	pcp_depot_free_bulk(cache, 0, all, n);
+	return n;
+}
+
+static pid_t
+dead_pid(void)
+{
+	const pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return child;
+}
+
+/* What it has there: the living are asked for it, the dead are buried. */
+static void
+caches_of_another_process(void **state __rte_unused)
+{
+	open_preempt((struct pcp_config){.batch = 16});
+	pin_to(processor(0));
+	use_one_page(NULL);
+	struct pcp *pcp = &cache->cpu[sched_getcpu()];
+	const uint32_t there = (uint32_t)pcp_unit_stats().cached_pages;
+
+	assert_true(there > 0);
+	pcp->owner_pid = (uint32_t)getppid();
+	assert_int_equal(obtainable(), SOME - there);
+	assert_true(pcp->attention & PCP_ATTENTION_DRAIN);
+	assert_int_equal(pcp_unit_stats().buried, 0);
+	pcp->owner_pid = (uint32_t)dead_pid();
+	cache->depot->backoff_until = 0;
+	assert_int_equal(obtainable(), SOME);
+	assert_int_equal(pcp_unit_stats().buried, 1);
+	assert_int_equal(pcp->owner_pid, 0);
+	pcp->owner_pid = pp_self;
+	pcp_unit_close();
+}
+
 /* ---- memory that is not there ---- */
 
 static void *
@@ -321,6 +284,15 @@ handler_takes(void *arg __rte_unused)
 }
 
 static void
+handler_takes_and_gives_high_orders(void *arg __rte_unused)
+{
+	void *block = pcp_handler_alloc(cache, PCP_MAX_ORDER + 1);
+
+	assert_non_null(block);
+	pcp_handler_free(cache, block, PCP_MAX_ORDER + 1);
+}
+
+static void
 handler_gives(void *arg __rte_unused)
 {
 	pcp_cache_free(cache, handlers[0]);
@@ -345,6 +317,29 @@ handlers_use_the_cache(void **state __rte_unused)
 	assert_int_equal(pcp_handler_enter(cache, handler_gives, NULL), 0);
 	assert_int_equal(pcp_unit_stats().handler_allocs, 2);
 	assert_int_equal(pcp_unit_stats().handler_frees, 2);
+	assert_int_equal(pcp_handler_enter(cache, handler_takes_and_gives_high_orders, NULL), 0);
+	assert_int_equal(pcp_unit_stats().handler_allocs, 3);
+	assert_int_equal(pcp_unit_stats().handler_frees, 3);
+	assert_balance(0, 0);
+	pcp_unit_close();
+}
+
+static void
+the_dump_shows_cpus(void **state __rte_unused)
+{
+	char *text = NULL, expected[32];
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	open_preempt((struct pcp_config){.batch = 16});
+	pin_to(processor(0));
+	use_one_page(NULL);
+	pcp_cache_dump(cache, f);
+	fclose(f);
+	snprintf(expected, sizeof(expected), "  cpu %d: pages 16 nest 0\n", sched_getcpu());
+	assert_non_null(strstr(text, "mode preempt batch 16"));
+	assert_non_null(strstr(text, expected));
+	free(text);
 	pcp_unit_close();
 }
 
@@ -503,6 +498,8 @@ preempted_migrated_interrupted_and_drained(void **state __rte_unused)
 static void
 assert_fallback(const char *why)
 {
+	void *block;
+
 	unit_log_clear();
 	pcp_unit_open(SOME, (struct pcp_config){.mode = PCP_MODE_PREEMPT, .batch = 16});
 	assert_int_equal(mode_in_effect(), PCP_MODE_SPIN);
@@ -511,6 +508,8 @@ assert_fallback(const char *why)
 	use_one_page(NULL);
 	assert_null(cache->cpu);
 	pcp_cpu_free(cache, pcp_cpu_alloc(cache));
+	assert_int_equal(pcp_cpu_alloc_slow(cache, 1, &block, 1), 0);
+	pcp_cpu_free_slow(cache, 1, &block, 1);
 	pcp_unit_close();
 }
 
@@ -556,8 +555,11 @@ main(int argc, char **argv)
 		cmocka_unit_test(what_other_cpus_cache_is_to_be_had),
 		cmocka_unit_test(a_claimed_cache_is_left_alone),
 		cmocka_unit_test(other_processes_work_past_the_caches),
+		cmocka_unit_test(nobody_gets_what_is_not_there),
+		cmocka_unit_test(caches_of_another_process),
 		cmocka_unit_test(each_allocation_may_fail),
 		cmocka_unit_test(handlers_use_the_cache),
+		cmocka_unit_test(the_dump_shows_cpus),
 		cmocka_unit_test(preempted_migrated_interrupted_and_drained),
 		cmocka_unit_test(without_their_barrier_it_is_spin),
 		cmocka_unit_test(a_tunable_takes_them_away),
