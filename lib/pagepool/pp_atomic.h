@@ -23,15 +23,16 @@ void pp_stall(void);
 #define pp_stall() ((void)0)
 #endif
 
-#define pp_load_relaxed(p)     (pp_stall(), __atomic_load_n((p), __ATOMIC_RELAXED))
-#define pp_load_acquire(p)     (pp_stall(), __atomic_load_n((p), __ATOMIC_ACQUIRE))
-#define pp_store_relaxed(p, v) (pp_stall(), __atomic_store_n((p), (v), __ATOMIC_RELAXED))
-#define pp_store_release(p, v) (pp_stall(), __atomic_store_n((p), (v), __ATOMIC_RELEASE))
-#define pp_exchange(p, v)      (pp_stall(), __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL))
-#define pp_fetch_add(p, v)     (pp_stall(), __atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
-#define pp_sub_fetch(p, v)     (pp_stall(), __atomic_sub_fetch((p), (v), __ATOMIC_ACQ_REL))
-#define pp_fetch_or(p, v)      (pp_stall(), __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL))
-#define pp_fetch_and(p, v)     (pp_stall(), __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL))
+#define pp_load_relaxed(p)         (pp_stall(), __atomic_load_n((p), __ATOMIC_RELAXED))
+#define pp_load_acquire(p)         (pp_stall(), __atomic_load_n((p), __ATOMIC_ACQUIRE))
+#define pp_store_relaxed(p, v)     (pp_stall(), __atomic_store_n((p), (v), __ATOMIC_RELAXED))
+#define pp_store_release(p, v)     (pp_stall(), __atomic_store_n((p), (v), __ATOMIC_RELEASE))
+#define pp_exchange(p, v)          (pp_stall(), __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL))
+#define pp_fetch_add(p, v)         (pp_stall(), __atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+#define pp_sub_fetch(p, v)         (pp_stall(), __atomic_sub_fetch((p), (v), __ATOMIC_ACQ_REL))
+#define pp_fetch_add_release(p, v) (pp_stall(), __atomic_fetch_add((p), (v), __ATOMIC_RELEASE))
+#define pp_fetch_or(p, v)          (pp_stall(), __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL))
+#define pp_fetch_and(p, v)         (pp_stall(), __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL))
 
 /* Keeps the compiler, not the processor, from moving accesses across it. */
 #define pp_compiler_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)

@@ -79,11 +79,18 @@ pcp_attempt_missed(const struct pcp_attempt *attempt, const struct pcp_depot *de
 
 /* ---- locks ---- */
 
-/* Whoever held a lock, the stacks are whole. */
+/* Whoever died holding a lock, the stacks are whole; an arrival may not have been counted. */
+static void
+lock(struct pcp_depot *depot, struct pp_lock *which)
+{
+	if (unlikely(pp_lock(which)))
+		pcp_count_arrival(depot);
+}
+
 static void
 lock_shelf(struct pcp_depot *depot, unsigned int order, struct pcp_shelf *shelf)
 {
-	pp_lock(&shelf->lock);
+	lock(depot, &shelf->lock);
 	if (unlikely(depot->tag != 0))
 		pcp_check_shelf(depot, order, shelf);
 }
@@ -98,7 +105,7 @@ unlock_shelf(struct pcp_shelf *shelf)
 static struct pcp_depot_list *
 lock_partial(struct pcp_depot *depot, unsigned int order)
 {
-	pp_lock(&depot->lock);
+	lock(depot, &depot->lock);
 	if (unlikely(depot->tag != 0))
 		pcp_check_partial(depot, order);
 	return &depot->list[order];
@@ -113,10 +120,10 @@ unlock_partial(struct pcp_depot *depot)
 void
 pcp_depot_lock(struct pcp_depot *depot)
 {
-	pp_lock(&depot->lock);
+	lock(depot, &depot->lock);
 	for (unsigned int order = 0; order <= depot->config.max_order; order++)
 		for (uint32_t i = 0; i < depot->list[order].n_shelves; i++)
-			pp_lock(&depot->list[order].shelf[i].lock);
+			lock(depot, &depot->list[order].shelf[i].lock);
 }
 
 void
@@ -168,16 +175,21 @@ lock_if_any(
 	return false;
 }
 
-/* Each time round somebody else got one. */
+/* Whoever finds them taken again and again, by others who were faster, finds none. */
 static struct pcp_shelf *
 lock_fullest(struct pcp_depot *depot, unsigned int order, enum pcp_kind kind)
 {
-	struct pcp_shelf *shelf;
+	struct pcp_depot_list *list = &depot->list[order];
 
-	while ((shelf = fullest_shelf(&depot->list[order], kind)) != NULL)
-		if (lock_if_any(depot, order, shelf, kind))
+	for (uint32_t i = 0; i < list->n_shelves; i++) {
+		struct pcp_shelf *shelf = fullest_shelf(list, kind);
+
+		if (shelf == NULL)
 			break;
-	return shelf;
+		if (lock_if_any(depot, order, shelf, kind))
+			return shelf;
+	}
+	return NULL;
 }
 
 /* Or none, and none on its way from a shelf to the partial magazine or the zone. */
@@ -197,8 +209,10 @@ lock_any(struct pcp_depot *depot, unsigned int order, enum pcp_kind kind)
 		else
 			unlock_shelf(&list->shelf[i]);
 	}
-	if (shelf != NULL)
-		pp_store_relaxed(&list->found[kind], (uint32_t)(shelf - list->shelf));
+	const uint32_t found = (uint32_t)(shelf - list->shelf);
+
+	if (shelf != NULL && found != pp_load_relaxed(&list->found[kind]))
+		pp_store_relaxed(&list->found[kind], found);
 	return shelf;
 }
 
@@ -275,19 +289,35 @@ drain_partial(struct pcp_depot *depot, unsigned int order, uint64_t keep, uint64
 	return any;
 }
 
+/* The shelf whose coldest magazine goes, if more than `keep` blocks would stay or none is to. */
+static struct pcp_shelf *
+lock_surplus(struct pcp_depot *depot, unsigned int order, uint64_t keep)
+{
+	struct pcp_depot_list *list = &depot->list[order];
+	const uint64_t most = keep / list->batch;
+
+	if (keep == 0) /* those of other drains are waited for */
+		return lock_any(depot, order, PCP_FULL);
+	if (pcp_depot_count(list, PCP_FULL) <= most)
+		return NULL;
+	struct pcp_shelf *shelf = lock_fullest(depot, order, PCP_FULL);
+
+	if (shelf != NULL && unlikely(pcp_depot_count(list, PCP_FULL) <= most)) {
+		unlock_shelf(shelf);
+		shelf = NULL;
+	}
+	return shelf;
+}
+
 /*
- * Give the coldest magazine of the fullest shelf to the zone, if more than `keep` blocks would stay
- * or none is to stay. Under its lock: whoever finds the depot dry must find the zone filled. False
- * when there was none.
+ * Give a magazine, or what is left in the partial one, to the zone. Under its lock: whoever finds
+ * the depot dry must find the zone filled. False when there was none, or not too many.
  */
 static bool
 drain_one(struct pcp_depot *depot, unsigned int order, uint64_t keep, uint64_t *moved)
 {
-	struct pcp_depot_list *list = &depot->list[order];
-	struct pcp_shelf *shelf = NULL;
+	struct pcp_shelf *shelf = lock_surplus(depot, order, keep);
 
-	if (pcp_depot_count(list, PCP_FULL) > keep / list->batch)
-		shelf = lock_fullest(depot, order, PCP_FULL);
 	if (shelf == NULL)
 		return drain_partial(depot, order, keep, moved);
 	struct pcp_magazine *magazine = checked(depot, order, pop_coldest(shelf, PCP_FULL));

@@ -28,11 +28,14 @@ struct pcp_stack {
 	uint32_t bottom, top;
 };
 
-/* Without the shelf's lock: a hint, as pcp_depot_take_full() needs it. */
+/* Without the shelf's lock a hint. Neither end moves down past the other's first look. */
 static inline uint32_t
 pcp_stack_count(const struct pcp_stack *stack)
 {
-	return pp_load_acquire(&stack->top) - pp_load_acquire(&stack->bottom);
+	const uint32_t bottom = pp_load_acquire(&stack->bottom);
+	const uint32_t top = pp_load_acquire(&stack->top);
+
+	return top - bottom;
 }
 
 enum pcp_kind {
@@ -250,7 +253,7 @@ struct pcp_attempt {
 static inline void
 pcp_count_arrival(struct pcp_depot *depot)
 {
-	pp_fetch_add(&depot->arrivals, 1);
+	pp_fetch_add_release(&depot->arrivals, 1);
 }
 
 /* Before the first look at what, found dry, lets the attempt fail. */

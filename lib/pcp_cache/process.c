@@ -148,6 +148,8 @@ pcp_bury(struct pcp *pcp)
 						  PCP_ATTENTION_HANDLER | PCP_ATTENTION_PENDING));
 	pp_store_release(&pcp->owner_pid, 0);
 	depot->buried++;
+	/* what it gave to the depot when it was killed may not have been counted */
+	pcp_count_arrival(depot);
 	return moved;
 }
 

@@ -12,11 +12,17 @@ extern int pp_mempool_logtype;
 #define MEMPOOL_LOG(level, fmt, ...)                                                               \
 	rte_log(RTE_LOG_##level, pp_mempool_logtype, "mempool pagepool: " fmt "\n", ##__VA_ARGS__)
 
+/* One more whenever anything changes that processes share: of pools, zones, caches or depots. */
+#define PP_MEMPOOL_GENERATION UINT64_C(2)
+
 /*
  * What a process must agree about before it touches a pool: a secondary process of another binary
- * may take another driver's pool for ours, or have been built with other limits.
+ * may take another driver's pool for ours, or have been built from other sources or with other
+ * limits.
  */
-#define PP_MEMPOOL_LAYOUT (UINT64_C(0x7061676570000000) | RTE_MAX_LCORE << 12 | sizeof(struct pcp))
+#define PP_MEMPOOL_LAYOUT                                                                          \
+	(UINT64_C(0x7061670000000000) | PP_MEMPOOL_GENERATION << 32 | RTE_MAX_LCORE << 12 |        \
+		sizeof(struct pcp))
 
 /* In place of the layout while objects become known to the zone by runs, not by enqueue. */
 #define PP_MEMPOOL_POPULATING UINT64_C(1)
