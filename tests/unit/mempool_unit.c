@@ -6,6 +6,8 @@
 
 #include <rte_errno.h>
 
+#include <pp_recycle.h>
+
 #include "mempool_unit.h"
 
 bool
@@ -104,4 +106,13 @@ assert_nothing_left(const struct unit_resources *before)
 	then.heap_bytes = now.heap_bytes;
 	then.malloc_bytes = now.malloc_bytes;
 	unit_resources_assert(&then);
+}
+
+void
+assert_unmarked(struct rte_mempool *mp __rte_unused, void *arg __rte_unused, void *obj,
+	unsigned int i __rte_unused)
+{
+	static const struct pp_page_mark none;
+
+	assert_memory_equal(pp_page_mark(obj), &none, sizeof(none));
 }

@@ -30,3 +30,6 @@ void exercise(struct rte_mempool *mp, unsigned int n);
  * what is logged grows.
  */
 void assert_nothing_left(const struct unit_resources *before);
+
+/* An rte_mempool_obj_cb_t: no driver recycles the object. */
+void assert_unmarked(struct rte_mempool *mp, void *arg, void *obj, unsigned int i);

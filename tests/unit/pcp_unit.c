@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "pcp_unit.h"
 
 struct pp_zone *zone;
@@ -87,4 +90,16 @@ page_number(const void *page)
 	assert_int_equal(offset % PP_PAGE_SIZE, 0);
 	assert_true(offset / PP_PAGE_SIZE < pp_zone_pages(zone));
 	return (uint32_t)(offset / PP_PAGE_SIZE);
+}
+
+uint32_t
+dead_pid(void)
+{
+	const pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return (uint32_t)child;
 }

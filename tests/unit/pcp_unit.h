@@ -32,3 +32,6 @@ struct pcp *handle(unsigned int lcore_id);
 
 /* The number of a page of the zone; fails for other addresses. */
 uint32_t page_number(const void *page);
+
+/* Of a process that has ended, and was waited for. */
+uint32_t dead_pid(void);

@@ -362,9 +362,9 @@ damaged_descriptor(void **state __rte_unused)
 	}
 }
 
-/* The zone hands out what, by its descriptor, a cache has. */
+/* The zone has all pages, and by their descriptors a cache has them. */
 static void
-damaged_descriptor_in_the_zone(void **state __rte_unused)
+damage_all_descriptors(void)
 {
 	void *block = alloc_by(1);
 	const uint32_t owner = descriptor(block)->owner;
@@ -373,6 +373,13 @@ damaged_descriptor_in_the_zone(void **state __rte_unused)
 	pcp_cache_drain(cache);
 	for (uint32_t i = 0; i < CHECKS_PAGES; i++)
 		descriptor(memory + i * PP_PAGE_SIZE)->owner = owner;
+}
+
+/* The zone hands out what, by its descriptor, a cache has. */
+static void
+damaged_descriptor_in_the_zone(void **state __rte_unused)
+{
+	damage_all_descriptors();
 	assert_null(pcp_depot_alloc(cache, order));
 	assert_int_equal(pcp_unit_stats().bad[PP_BAD_STATE], CHECKS_PAGES >> order);
 	assert_set_aside(CHECKS_PAGES >> order);
@@ -382,13 +389,7 @@ damaged_descriptor_in_the_zone(void **state __rte_unused)
 static void
 damaged_descriptors_met_by_a_handler(void **state __rte_unused)
 {
-	void *block = alloc_by(1);
-	const uint32_t owner = descriptor(block)->owner;
-
-	free_by(1, block);
-	pcp_cache_drain(cache);
-	for (uint32_t i = 0; i < CHECKS_PAGES; i++)
-		descriptor(memory + i * PP_PAGE_SIZE)->owner = owner;
+	damage_all_descriptors();
 	unit_log_clear();
 	assert_null(pcp_handler_alloc(cache, order));
 	assert_string_equal(unit_log(), "");

@@ -43,18 +43,6 @@ open_caches(void **state __rte_unused)
 }
 
 static uint32_t
-dead_pid(void)
-{
-	const pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(0);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	return (uint32_t)child;
-}
-
-static uint32_t
 living_pid(void)
 {
 	return (uint32_t)getppid();

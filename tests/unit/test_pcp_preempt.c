@@ -206,18 +206,6 @@ obtainable(void)
 	return n;
 }
 
-static pid_t
-dead_pid(void)
-{
-	const pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(0);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	return child;
-}
-
 /* What it has there: the living are asked for it, the dead are buried. */
 static void
 caches_of_another_process(void **state __rte_unused)

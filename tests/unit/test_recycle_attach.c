@@ -157,15 +157,6 @@ scribble(struct rte_mempool *mp __rte_unused, void *arg __rte_unused, void *obj,
 	memset(pp_page_mark(obj), 0xff, sizeof(struct pp_page_mark));
 }
 
-static void
-assert_unmarked(struct rte_mempool *mp __rte_unused, void *arg __rte_unused, void *obj,
-	unsigned int i __rte_unused)
-{
-	static const struct pp_page_mark none;
-
-	assert_memory_equal(pp_page_mark(obj), &none, sizeof(none));
-}
-
 /* Nobody looks at what lies there before, and all is clear after. */
 static void
 no_object_has_a_mark(void **state __rte_unused)

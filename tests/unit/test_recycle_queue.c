@@ -34,15 +34,6 @@ setup(void **state __rte_unused)
 	return 0;
 }
 
-static void
-assert_unmarked(struct rte_mempool *pool __rte_unused, void *arg __rte_unused, void *obj,
-	unsigned int i __rte_unused)
-{
-	static const struct pp_page_mark none;
-
-	assert_memory_equal(pp_page_mark(obj), &none, sizeof(none));
-}
-
 /* The queue closed, every page is in the pool, once, and without mark. */
 static int
 teardown(void **state __rte_unused)
