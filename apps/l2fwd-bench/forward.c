@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
@@ -133,7 +135,8 @@ generate(struct stream *s, const struct frame_header *header, struct rte_mbuf **
 /*
  * One section of the page cache per burst. `mode` is a constant in every caller, so each mode has
  * a loop of its own without a test per packet. The one clock reading per poll ends the last poll's
- * time and starts the next one's: nothing an lcore does goes unmeasured.
+ * time and starts the next one's: nothing an lcore does goes unmeasured, but for what others do
+ * with a processor that it yields.
  */
 static __rte_always_inline int
 loop(struct stream *s, int mode)
@@ -162,6 +165,10 @@ loop(struct stream *s, int mode)
 			count(&s->stats.idle_polls, 1);
 		}
 		then = now;
+		if (n == 0 && s->yield) {
+			sched_yield();
+			then = rte_rdtsc();
+		}
 		if (unlikely(now >= next_tick)) {
 			next_tick = s->tick(now);
 			then = rte_rdtsc();

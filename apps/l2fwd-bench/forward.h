@@ -43,6 +43,7 @@ struct stream {
 	uint16_t burst;
 	uint16_t frame_len;                        /* of txonly, without the FCS */
 	int mode;                                  /* enum forward_mode */
+	bool yield;                                /* the processor, after a poll without packets */
 	unsigned int lcore_id;                     /* that polls */
 	struct rte_mempool *pool;                  /* that txonly takes from */
 	struct pcp_cache *cache;                   /* for sections around bursts; NULL: none */

@@ -12,6 +12,7 @@
  *	run.c		begin and end of the measurement
  *	forward.c	the loop that is measured
  *	release.c	how rxonly frees
+ *	contend.c	a second user of the pool
  *	stats.c		what became of every packet
  *	output_*.c	the results
  */
@@ -37,7 +38,8 @@ bench(const struct options *options)
 	static struct result results[RTE_MAX_ETHPORTS + 1];
 	struct streams streams = {0};
 	struct pool pool = {0};
-	struct outcome outcome = {options, &ports, &streams, &pool, results, 0};
+	struct contender contender = {0};
+	struct outcome outcome = {options, &ports, &streams, &pool, &contender, results, 0};
 	int status = CLI_EXIT_FAILURE;
 
 	run_catch_signals();
@@ -48,7 +50,8 @@ bench(const struct options *options)
 		goto out;
 	}
 	output_setup(&outcome);
-	outcome.seconds = run(&streams, options, &ports);
+	contender_init(&contender, options, &pool);
+	outcome.seconds = run(&streams, options, &ports, &contender);
 	ports_drain(&ports);
 	stats_collect(&ports, &streams, results);
 	streams_release(&streams);

@@ -61,6 +61,7 @@ struct options {
 	int recycle;      /* enum recycle; -1: not given */
 	int free_on;      /* enum free_on */
 	uint32_t hold;    /* packets held by rxonly before they are freed */
+	uint32_t contend; /* buffers that the main lcore takes and frees at once; 0: none */
 	uint32_t batch;   /* 0: the cache's own choice */
 	uint32_t high;    /* 0: as above */
 	uint32_t mbcache; /* of the mempool library */
@@ -70,6 +71,7 @@ struct options {
 	uint32_t rxq, rxd, txd;
 	uint32_t pool_size; /* 0: computed */
 	const char *json;   /* NULL: none */
+	bool yield;         /* the processor, after a poll without packets */
 	bool help, version;
 };
 

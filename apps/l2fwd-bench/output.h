@@ -3,6 +3,7 @@
 
 /* Results for people and for programs. */
 
+#include "contend.h"
 #include "options.h"
 #include "pool.h"
 #include "ports.h"
@@ -13,6 +14,7 @@ struct outcome {
 	const struct ports *ports;
 	const struct streams *streams;
 	const struct pool *pool;
+	const struct contender *contender;
 	const struct result *results; /* one per port, and the total */
 	double seconds;
 };

@@ -79,6 +79,8 @@ config(const struct outcome *outcome)
 	json_set_count(object, "frame_size", options->frame_size);
 	json_set_count(object, "rxq", options->rxq);
 	json_set_count(object, "duration", options->duration);
+	json_set_count(object, "contend", options->contend);
+	json_set_flag(object, "yield", options->yield);
 	json_set_real(object, "seconds", outcome->seconds);
 	json_set_count(object, "lcores", rte_lcore_count());
 	json_set_text(object, "iova", rte_eal_iova_mode() == RTE_IOVA_PA ? "pa" : "va");
@@ -186,6 +188,8 @@ output_json(const struct outcome *outcome)
 	json_set(root, "machine", machine_facts());
 	json_set(root, "config", config(outcome));
 	json_set(root, "results", results);
+	json_set_real(
+		root, "contender_mops", units_mpps(outcome->contender->buffers, outcome->seconds));
 	err = json_object_set_new(root, "pool", pool_counters(outcome->pool)) < 0 ? -ENOMEM : 0;
 	if (err == 0)
 		err = json_save(root, path);

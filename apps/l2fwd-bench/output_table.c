@@ -156,4 +156,8 @@ output_table(const struct outcome *outcome)
 	print_rates(outcome);
 	print_counts(outcome);
 	print_pool(outcome->pool);
+	if (outcome->contender->n > 0)
+		printf("contender: %.3f million buffers a second taken and freed, %u at once\n",
+			units_mpps(outcome->contender->buffers, outcome->seconds),
+			outcome->contender->n);
 }

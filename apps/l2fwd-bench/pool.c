@@ -34,6 +34,7 @@
 static void
 compute_need(struct pool *pool, const struct options *options, const struct ports *ports)
 {
+	const uint32_t burst = RTE_MAX(options->burst, options->contend);
 	uint32_t rx, tx, cached = MBCACHE_FLUSH(options->mbcache);
 	uint64_t need = 0;
 	size_t len = 0;
@@ -53,11 +54,10 @@ compute_need(struct pool *pool, const struct options *options, const struct port
 			len += snprintf(pool->formula + len, sizeof(pool->formula) - len,
 				"%u x (%u + %u) + ", ports->queues, rx, tx);
 	}
-	need += (uint64_t)rte_lcore_count() * (cached + 2 * options->burst);
+	need += (uint64_t)rte_lcore_count() * (cached + 2 * burst);
 	if (len < sizeof(pool->formula))
 		snprintf(pool->formula + len, sizeof(pool->formula) - len,
-			"%u x (%u + 2 x %u) = %" PRIu64, rte_lcore_count(), cached, options->burst,
-			need);
+			"%u x (%u + 2 x %u) = %" PRIu64, rte_lcore_count(), cached, burst, need);
 	pool->needed = need;
 }
 

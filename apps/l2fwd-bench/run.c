@@ -81,28 +81,32 @@ tick(uint64_t now)
 	return watch.live ? RTE_MIN(watch.deadline, watch.line + second) : watch.deadline;
 }
 
-/* Free what the others pass on, if they do; else rest. */
+/* Free what the others pass on, and contend, if wanted; else rest. */
 static void
-free_or_rest(const struct streams *streams, const struct options *options, uint64_t us)
+serve_or_rest(const struct streams *streams, const struct options *options,
+	struct contender *contender, uint64_t us)
 {
 	uint16_t i;
 
-	if (options->free_on != FREE_ON_OTHER) {
+	if (options->free_on != FREE_ON_OTHER && contender->n == 0) {
 		usleep(RTE_MIN(us, (uint64_t)WAIT_US));
 		return;
 	}
 	for (i = 0; i < streams->n; i++)
 		release_free(&streams->stream[i].release);
+	if (contender->n > 0)
+		contender_round(contender);
 }
 
 static void
-wait_for_end(const struct streams *streams, const struct options *options)
+wait_for_end(
+	const struct streams *streams, const struct options *options, struct contender *contender)
 {
 	const uint64_t us = rte_get_tsc_hz() / 1000000;
 	uint64_t now = rte_rdtsc(), next = tick(now);
 
 	while (!forward_is_quitting()) {
-		free_or_rest(streams, options, (next - now) / us + 1);
+		serve_or_rest(streams, options, contender, (next - now) / us + 1);
 		now = rte_rdtsc();
 		if (now >= next)
 			next = tick(now);
@@ -110,7 +114,8 @@ wait_for_end(const struct streams *streams, const struct options *options)
 }
 
 double
-run(struct streams *streams, const struct options *options, struct ports *ports)
+run(struct streams *streams, const struct options *options, struct ports *ports,
+	struct contender *contender)
 {
 	const unsigned int main_lcore = rte_get_main_lcore();
 	struct stream *own = NULL;
@@ -136,7 +141,7 @@ run(struct streams *streams, const struct options *options, struct ports *ports)
 		own->tick = tick;
 		forward_stream(own);
 	} else {
-		wait_for_end(streams, options);
+		wait_for_end(streams, options, contender);
 	}
 	seconds = (double)(rte_rdtsc() - watch.start) / rte_get_tsc_hz();
 	rte_eal_mp_wait_lcore();

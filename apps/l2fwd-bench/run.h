@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "contend.h"
 #include "options.h"
 #include "pool.h"
 #include "ports.h"
@@ -24,7 +25,8 @@ int streams_check_lcores(const struct options *options, const struct ports *port
 void run_catch_signals(void);
 
 /*
- * Poll for the duration or until a signal, with a line each second if stdout is a terminal. The
- * seconds that it took.
+ * Poll for the duration or until a signal, with a line each second if stdout is a terminal, and
+ * contend if so wished. The seconds that it took.
  */
-double run(struct streams *streams, const struct options *options, struct ports *ports);
+double run(struct streams *streams, const struct options *options, struct ports *ports,
+	struct contender *contender);

@@ -47,9 +47,9 @@ streams_check_lcores(const struct options *options, const struct ports *ports)
 			lcores, ports->n, options->rxq, queues, queues, queues + 1);
 		return -EINVAL;
 	}
-	if (options->free_on == FREE_ON_OTHER && lcores == queues) {
-		cli_error("--free-on other needs an lcore that does not poll; give EAL %u lcores",
-			queues + 1);
+	if ((options->free_on == FREE_ON_OTHER || options->contend > 0) && lcores == queues) {
+		cli_error("--%s needs an lcore that does not poll; give EAL %u lcores",
+			options->contend > 0 ? "contend" : "free-on other", queues + 1);
 		return -EINVAL;
 	}
 	return 0;
@@ -113,6 +113,7 @@ streams_create(struct streams *streams, const struct options *options, const str
 			stream->burst = options->burst;
 			stream->frame_len = options->frame_size - UNITS_FCS_LEN;
 			stream->mode = options->mode;
+			stream->yield = options->yield;
 			stream->lcore_id = stream_lcore(streams->n);
 			stream->pool = pool->mp;
 			/* Sections must not block. */

@@ -90,6 +90,7 @@ struct softcx_config {
 	enum softcx_clock clock;
 	bool probe;            /* full rate only once software took a first packet */
 	bool pause;            /* the generator waits while a frame's queue has no buffer */
+	bool yield;            /* the processor is let go after each turn of the loop */
 	bool strict;           /* report what hardware would punish */
 	unsigned int delay_us; /* the device sleeps at random up to so long; 0: not */
 	struct softcx_inject inject_rq, inject_sq;
@@ -108,8 +109,8 @@ void softcx_config_init(struct softcx_config *config);
  * Set one option by its name as of softcx-run without the dashes ("rate", "100G"). -ENOENT: no such
  * option; -EINVAL: not a value of it, *why then says what it must be.
  * Options: ports queues rate frame (a size, imix or a list a,b,c) streams packets wire payload
- * clock device-cpu stats probe pause strict delay inject (KIND:N) seed. `value` must live as long
- * as the configuration.
+ * clock device-cpu stats probe pause yield strict delay inject (KIND:N) seed. `value` must live as
+ * long as the configuration.
  */
 int softcx_config_set(
 	struct softcx_config *config, const char *name, const char *value, const char **why);

@@ -48,10 +48,14 @@ refuses 2 '--recycle pool cannot see what returns' "$bench" "${null[@]}" -- --re
 refuses 2 '--recycle cache cannot see' "$bench" "${null[@]}" -- --recycle cache --pool pagepool --mbcache 8
 refuses 2 '--hold has a meaning only in rxonly' "$bench" "${null[@]}" -- --hold 5
 refuses 2 '--free-on has a meaning only' "$bench" "${null[@]}" -- --free-on other
+refuses 2 '--contend 513 is out of range; give 0 to 512' "$bench" "${null[@]}" -- --contend 513
+refuses 2 '--yield takes no argument' "$bench" "${null[@]}" -- --yield=1
 refuses 1 '--recycle is for ports of net_mlx5pp' "$bench" "${null[@]}" -- --recycle off
 eal_n 1
 refuses 1 'needs an lcore that does not poll' "$bench" "${eal_args[@]}" --vdev net_null0 -- \
 	--mode rxonly --free-on other
+refuses 1 '--contend needs an lcore that does not poll' "$bench" "${eal_args[@]}" --vdev net_null0 -- \
+	--contend 32
 refuses 2 "put it after '--'" "$bench" "${null[@]}" --mode io
 
 # ---- the ports, queues and lcores ----

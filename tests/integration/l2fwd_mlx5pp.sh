@@ -11,8 +11,9 @@ use_app l2fwd-bench
 [ -z "${PAGELANE_NO_HUGE-}" ] || eal+=(--iova-mode=va)
 
 # benches ARGUMENT...
+under=() # options of softcx'
 benches() {
-	softcx --strict --rate 1G --stats "$tmp/stats.json" -- "$bench" "${eal[@]}" -d "$mlx5pp" \
+	softcx "${under[@]}" --strict --rate 1G --stats "$tmp/stats.json" -- "$bench" "${eal[@]}" -d "$mlx5pp" \
 		--vdev net_mlx5pp0,ibdev=mlx5_0 -- --duration 1 --json "$json" "$@" \
 		>"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "l2fwd-bench $*"; }
 	expect 'packets' "$(softcx_stat 0 rx_packets)" -gt 100
@@ -26,6 +27,13 @@ for recycle in "${recycle_modes[@]}"; do
 		benches --recycle "$recycle" --pcp "$pcp" --mode rxonly --hold 100 --free-on other
 	done
 done
+# The device and the lcore take turns on one processor, another lcore wants the zone's lock on the other.
+under=(--device-cpu "${lcores##*@}" --yield)
+for recycle in "${recycle_modes[@]}"; do
+	benches --recycle "$recycle" --pcp bypass --mode macswap --yield --contend 32
+	jq -e '.contender_mops > 0' "$json" >/dev/null || fail 'no buffer for the second lcore'
+done
+under=()
 benches --recycle pool --pool pagepool --mode rxonly --free-on other
 benches --recycle reuse --pcp bypass --pool pagepool --mode macswap
 benches --mode io --pool ring_mp_mc

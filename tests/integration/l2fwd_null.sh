@@ -75,6 +75,20 @@ eal_n 3
 run_bench "${eal_args[@]}" --vdev net_null0 --vdev net_null1 -- --duration 1
 is 'the main lcore does not poll' '[.config.streams[].main] == [false, false]'
 
+# A second lcore that wants buffers of the same pool. Past the caches it meets the zone's lock.
+for pool in pages/bh pages/bypass pagepool/bypass pagepool/preempt ring_mp_mc; do
+	options=(--pool "${pool%/*}")
+	[[ $pool != */* ]] || options+=(--pcp "${pool#*/}")
+	run_bench "${eal[@]}" --vdev net_null0 -- "${options[@]}" --contend 512 --yield --duration 1
+	is 'what was asked for' '.config.contend == 512 and .config.yield'
+	is 'buffers for both' '.contender_mops > 0 and .results[-1].rx_packets > 10000'
+	is 'the pool is large enough' '.results[-1].drops.no_buffer == 0'
+	[ "$pool" = ring_mp_mc ] || is 'they came out of this pool' \
+		'.pool.allocs - .results[-1].rx_packets >= .contender_mops * 1e6 * .config.seconds - 512'
+done
+run_bench "${eal[@]}" --vdev net_null0 -- --duration 1
+is 'no contender unless asked for' '.config.contend == 0 and .contender_mops == 0'
+
 # RSS over two queues; a choice of ports, in the order given.
 eal_n 4
 run_bench "${eal_args[@]}" --vdev net_null0 --vdev net_null1 -- --rxq 2 --duration 1

@@ -72,9 +72,9 @@ variants_of_mlx5pp() {
 }
 
 # driver_variant VARIANT: EAL's arguments, in $words, for one port of the driver: stock-scalar or stock-vector,
-# DPDK's own, or MODE-PCP; and in $options l2fwd-bench's for the latter.
+# DPDK's own, or MODE[:SLOTS]-PCP; and in $options l2fwd-bench's for the latter.
 driver_variant() {
-	local word vector=0
+	local word vector=0 mode=${1%-*} slots=
 
 	words=() options=()
 	for word in "${eal[@]}"; do
@@ -87,8 +87,9 @@ driver_variant() {
 		words+=(-a "0000:03:00.0,dv_flow_en=0,mprq_en=0,rxq_cqe_comp_en=0,rx_vec_en=$vector")
 		;;
 	*)
-		words+=(-d "$mlx5pp" --vdev 'net_mlx5pp0,ibdev=mlx5_0')
-		options=(--recycle "${1%-*}" --pcp "${1#*-}")
+		[[ $mode != *:* ]] || slots=,cache_size=${mode#*:}
+		words+=(-d "$mlx5pp" --vdev "net_mlx5pp0,ibdev=mlx5_0$slots")
+		options=(--recycle "${mode%:*}" --pcp "${1#*-}")
 		;;
 	esac
 }

@@ -244,6 +244,12 @@ set_pause(struct softcx_config *config, const char *value)
 }
 
 static int
+set_yield(struct softcx_config *config, const char *value)
+{
+	return parse_bool(value, &config->yield);
+}
+
+static int
 set_strict(struct softcx_config *config, const char *value)
 {
 	return parse_bool(value, &config->strict);
@@ -316,6 +322,7 @@ static const struct {
 	{"stats", set_stats, "the name of a file"},
 	{"probe", set_probe, "on or off"},
 	{"pause", set_pause, "on or off"},
+	{"yield", set_yield, "on or off"},
 	{"strict", set_strict, "on or off"},
 	{"delay", set_delay, "microseconds, up to 1000000"},
 	{"inject", set_inject,

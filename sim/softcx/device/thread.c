@@ -114,6 +114,7 @@ run(void *arg)
 {
 	struct softcx_port *port = arg;
 	const unsigned int delay = port->card->config.delay_us;
+	const bool yield = port->card->config.yield;
 	const bool only_cpu = port->card->config.device_cpu < 0 && is_only_cpu();
 
 	__atomic_store_n(&port->tid, gettid(), __ATOMIC_RELAXED);
@@ -133,6 +134,8 @@ run(void *arg)
 			be_idle(port, only_cpu);
 		if (unlikely(delay > 0))
 			maybe_delay(port);
+		if (unlikely(yield))
+			sched_yield();
 	}
 	cx_fault_unguard();
 	return NULL;

@@ -34,6 +34,7 @@ static const struct {
 	{"stats", "FILE", "write counters there as JSON when the command ends"},
 	{"probe", NULL, "offer the full rate only once a first packet was taken"},
 	{"pause", NULL, "flow control: the generator waits while there is no buffer"},
+	{"yield", NULL, "let the processor go after each turn, to whom the device shares it with"},
 	{"strict", NULL, "report what hardware would punish"},
 	{"delay", "US", "the device sleeps at random up to so long (0)"},
 	{"inject", "KIND:N",

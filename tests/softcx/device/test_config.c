@@ -52,6 +52,8 @@ good_values(void **state)
 	assert_true(config.probe);
 	assert_int_equal(set(&config, "pause", ""), 0);
 	assert_true(config.pause);
+	assert_int_equal(set(&config, "yield", ""), 0);
+	assert_true(config.yield);
 	assert_int_equal(set(&config, "device-cpu", "3"), 0);
 	assert_int_equal(config.device_cpu, 3);
 	assert_int_equal(set(&config, "packets", "18446744073709551614"), 0);
