@@ -25,7 +25,7 @@
 #define MBCACHE_FLUSH(size) ((size)*3 / 2)
 
 /* Pages that a queue of mlx5pp's keeps for itself beside its ring, in the mode that keeps most. */
-#define RECYCLE_KEPT (PP_RECYCLE_CACHE + PP_RECYCLE_RING)
+#define RECYCLE_KEPT(rxd) RTE_MAX((uint32_t)PP_RECYCLE_CACHE + PP_RECYCLE_RING, rxd)
 
 /*
  * Every descriptor of every ring can hold a buffer, every lcore a cache and the burst in its hands
@@ -47,7 +47,7 @@ compute_need(struct pool *pool, const struct options *options, const struct port
 
 		rx = port->driver->rx_buffers != 0 ? port->driver->rx_buffers : port->rxd;
 		tx = port->driver->tx_buffers != 0 ? port->driver->tx_buffers : port->txd;
-		rx += options->recycle > RECYCLE_OFF ? RECYCLE_KEPT : 0;
+		rx += options->recycle > RECYCLE_OFF ? RECYCLE_KEPT(rx) : 0;
 		tx += options->hold + (options->free_on == FREE_ON_OTHER ? RELEASE_RING : 0);
 		need += (uint64_t)ports->queues * (rx + tx);
 		if (len < sizeof(pool->formula))

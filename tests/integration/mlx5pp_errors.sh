@@ -37,6 +37,11 @@ refused 'its ops are not pagepool' recycle=pool -- "${small[@]}"
 refused 'its ops are not pagepool' recycle=reuse -- "${small[@]}"
 refused 'would hide what is returned' recycle=cache --mbuf-pool-ops-name=pagepool -- "${small[@]}"
 refused 'has page caches of mode bh, and pcp=spin' pcp=spin --mbuf-pool-ops-name=pagepool -- "${small[@]}"
+# not refused, but said: the ring and its FIFO can have all pages of the pool
+scant=(--mbuf-pool-ops-name=pagepool -- --total-num-mbufs=1100 --mbcache=0)
+refused 'alone can keep 2047 \(ring 1024, recycling 1023\)' recycle=cache "${scant[@]}" --rxd=1024
+refused 'alone can keep 1279 \(ring 1024, recycling 255\)' recycle=reuse,cache_size=256 "${scant[@]}" --rxd=1024
+refused 'alone can keep 1216 \(ring 64, recycling 1152\)' recycle=pool "${scant[@]}" --rxd=64
 refused 'enable the SCATTER offload' ibdev=mlx5_0 -- "${small[@]}" --mbuf-size=1024 --max-pkt-len=1518
 
 for recycle in "${recycle_modes[@]}"; do

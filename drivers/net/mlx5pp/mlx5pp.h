@@ -50,9 +50,10 @@ extern int mlx5pp_logtype;
 #define MLX5PP_TX_SEGS_MAX 40 /* of a frame to send */
 #define MLX5PP_MACS_MAX    16
 #define MLX5PP_KEY_LEN     40
-#define MLX5PP_REFILL      64 /* RX buffers posted at once, at most */
-#define MLX5PP_SIGNAL      32 /* basic blocks of a send queue from one completion to the next */
-#define MLX5PP_MRU         4  /* memory ranges that a send queue remembers */
+#define MLX5PP_REFILL      64  /* RX buffers posted at once, at most */
+#define MLX5PP_SIGNAL      32  /* basic blocks of a send queue from one completion to the next */
+#define MLX5PP_MRU         4   /* memory ranges that a send queue remembers */
+#define MLX5PP_FIFO_MIN    128 /* by default; mlx5e's */
 #define MLX5PP_FIFO_MAX    32768
 #define MLX5PP_XSTATS_MAX  32
 #define MLX5PP_RETRY_HZ    100 /* attempts to start a queue that did not start anew */
@@ -68,7 +69,7 @@ enum mlx5pp_recycle {
 struct mlx5pp_args {
 	char ibdev[IBV_SYSFS_NAME_MAX];
 	enum mlx5pp_recycle recycle;
-	uint32_t cache_size; /* of modes cache and reuse */
+	uint32_t cache_size; /* of modes cache and reuse; 0: by the ring's size */
 	int pcp;             /* enum pcp_mode that pools must have; -1: any */
 	int inline_len;      /* bytes of a frame in its send WQE: 0, 18; -1: what the card wants */
 };

@@ -18,7 +18,6 @@
 RTE_LOG_REGISTER(mlx5pp_logtype, pmd.net.mlx5pp, NOTICE);
 
 #define VENDOR_MELLANOX 0x02c9
-#define CACHE_DEFAULT   128
 
 /* ---- arguments ---- */
 
@@ -138,7 +137,7 @@ parse(const char *text, struct mlx5pp_args *args)
 			MLX5PP_LOG(ERR, "%s needs a value", kvargs->pairs[i].key);
 			err = -EINVAL;
 		}
-	*args = (struct mlx5pp_args){.cache_size = CACHE_DEFAULT, .pcp = -1, .inline_len = -1};
+	*args = (struct mlx5pp_args){.pcp = -1, .inline_len = -1};
 	for (unsigned int i = 0; err == 0 && keys[i] != NULL; i++)
 		err = rte_kvargs_process(kvargs, keys[i], handlers[i], args);
 	rte_kvargs_free(kvargs);

@@ -115,6 +115,18 @@ empty_fifo(struct mlx5pp_rxq *rxq)
 	fifo->head = fifo->tail = 0;
 }
 
+/*
+ * What finds no room goes to the pool, which each refill then has to ask: by default there is room
+ * for as many pages as can come before the first is back.
+ */
+static uint32_t
+fifo_slots(const struct mlx5pp_rxq *rxq)
+{
+	const uint32_t asked = rxq->port->args.cache_size;
+
+	return asked != 0 ? asked : RTE_MAX(rxq->n_desc, MLX5PP_FIFO_MIN);
+}
+
 static int
 make_fifo(struct mlx5pp_rxq *rxq, uint32_t size, int socket)
 {
@@ -191,7 +203,7 @@ check_size(const struct mlx5pp_rxq *rxq)
 {
 	const uint32_t kept = rxq->recycle == MLX5PP_RECYCLE_POOL
 				      ? PP_RECYCLE_CACHE + PP_RECYCLE_RING
-				      : rxq->port->args.cache_size - 1;
+				      : fifo_slots(rxq) - 1;
 	const uint32_t need = rxq->n_desc + kept;
 
 	if (rxq->mp->size < need)
@@ -237,9 +249,9 @@ mlx5pp_recycle_setup(struct mlx5pp_rxq *rxq, int socket)
 		return err;
 	}
 	if (rxq->recycle == MLX5PP_RECYCLE_CACHE) {
-		err = make_fifo(rxq, rxq->port->args.cache_size, socket);
+		err = make_fifo(rxq, fifo_slots(rxq), socket);
 	} else if (rxq->recycle == MLX5PP_RECYCLE_REUSE) {
-		err = mlx5pp_reuse_setup(rxq, rxq->port->args.cache_size, socket);
+		err = mlx5pp_reuse_setup(rxq, fifo_slots(rxq), socket);
 	} else {
 		rxq->pool = pp_recycle_queue_get(rxq->recycler, socket);
 		err = rxq->pool != NULL ? 0 : -ENOMEM;
