@@ -9,17 +9,20 @@
 export TMPDIR=$tmp/run
 mkdir "$TMPDIR"
 
+need jq
+
 nothing_left() {
 	[ -z "$(ls -A "$TMPDIR")" ]
 }
 
-# refuses PATTERN ARGUMENT...
+# refuses PATTERN ARGUMENT...: with status $usage.
+usage=2
 refuses() {
 	local pattern=$1 status=0
 
 	shift
 	softcx "$@" >"$tmp/out" 2>&1 || status=$?
-	[ "$status" -eq 2 ] || { cat "$tmp/out"; fail "softcx-run $*: status $status"; }
+	[ "$status" -eq "$usage" ] || { cat "$tmp/out"; fail "softcx-run $*: status $status"; }
 	[ "$(wc -l <"$tmp/out")" -eq 1 ] || { cat "$tmp/out"; fail "softcx-run $*: not one line"; }
 	grep -q "^softcx-run: .*$pattern" "$tmp/out" || { cat "$tmp/out"; fail "softcx-run $*"; }
 }
@@ -47,7 +50,33 @@ refuses '--wire tap: ' --wire tap -- true
 refuses '--payload all: ' --payload all -- true
 refuses '--clock fake: ' --clock fake -- true
 refuses '--device-cpu x: ' --device-cpu x -- true
+
+# What cannot be is said before the command runs.
+usage=1
+refuses 'new: No such file or directory; choose another' --stats "$tmp/none/new" -- true
+refuses 'Is a directory; choose another' --stats "$tmp" -- true
+refuses 'port 0 cannot have processor 4000; see nproc' --device-cpu 4000 -- true
+last=$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/self/status | sed 's/.*[,-]//')
+refuses "port 1 cannot have processor $((last + 1))" --ports 2 --device-cpu "$last" -- true
+TMPDIR=$tmp/none refuses 'No such file or directory; set TMPDIR' -- true
 nothing_left || fail 'files after bad input'
+
+# LD_PRELOAD takes no blanks; where the folder has one a link stands for it, which needs one without.
+if [ -z "${PAGELANE_PRELOAD-}" ]; then
+	mkdir -p "$tmp/a b"
+	cp "$softcx_run" "$build/sim/softcx/libsoftcx.so" "$tmp/a b"
+	"$tmp/a b/softcx-run" -- ibv_devices >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail 'a folder with a blank'; }
+	grep -q mlx5_0 "$tmp/out" || { cat "$tmp/out"; fail 'no device from a folder with a blank'; }
+	nothing_left || fail 'files after a folder with a blank'
+	softcx_run="$tmp/a b/softcx-run" TMPDIR="$tmp/a b" refuses 'set TMPDIR to a folder without' -- true
+fi
+
+# Without standard files.
+softcx -- ibv_devices <&- >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail 'without standard input'; }
+grep -q mlx5_0 "$tmp/out" || { cat "$tmp/out"; fail 'no device without standard input'; }
+softcx --stats "$tmp/stats.json" -- ibv_devinfo <&- >&- 2>&- || fail 'without standard files'
+jq -e '.leaks == 0' "$tmp/stats.json" >/dev/null || { cat "$tmp/stats.json"; fail 'something else in the file'; }
+nothing_left || fail 'files after runs without standard files'
 
 # status EXPECTED COMMAND...
 status() {
@@ -67,6 +96,7 @@ status 126 "$tmp"
 # shellcheck disable=SC2016 # for the inner shell
 status 137 sh -c 'kill -KILL $$'
 softcx --help | grep -q -e --ports || fail '--help'
+softcx --version | grep -q '^softcx-run [0-9]' || fail '--version'
 
 # A signal to softcx-run is the command's, which may do as it likes.
 # shellcheck disable=SC2016

@@ -138,11 +138,13 @@ void
 card_stop(void)
 {
 	struct softcx_card *made;
+	int error;
 
 	pthread_mutex_lock(&lock);
 	made = atomic_exchange(&card, NULL);
-	if (made != NULL && softcx_device_destroy(made) < 0)
-		abi_say("%s cannot be written", config.stats_file);
+	error = made != NULL ? softcx_device_destroy(made) : 0;
+	if (error < 0)
+		abi_say("%s cannot be written: %s", config.stats_file, strerror(-error));
 	configured = false;
 	pthread_mutex_unlock(&lock);
 }

@@ -189,7 +189,7 @@ cx_stats_json(const struct softcx_card *card, const char *file)
 	FILE *f = fopen(file, "we");
 
 	if (f == NULL)
-		return -EIO;
+		return -errno;
 	fprintf(f,
 		"{\n  \"clock_hz\": %" PRIu64 ",\n  \"rate\": %" PRIu64
 		",\n  \"leaks\": %u,\n  \"ports\": [\n",
@@ -201,7 +201,7 @@ cx_stats_json(const struct softcx_card *card, const char *file)
 	}
 	fprintf(f, "\n  ]\n}\n");
 
-	const bool failed = ferror(f) != 0;
+	const int error = ferror(f) != 0 ? -EIO : 0;
 
-	return fclose(f) != 0 || failed ? -EIO : 0;
+	return fclose(f) != 0 ? -errno : error;
 }

@@ -23,7 +23,7 @@ static const struct {
 } options[] = {
 	{"ports", "N", "ports, each a PCI function and a netdev (1)"},
 	{"queues", "N", "most receive queues, and send queues, of a port"},
-	{"rate", "RATE", "bits per second of a port, as 100G; 0: no limit (100G)"},
+	{"rate", "RATE", "bits per second of a port, as 100G; max: no limit (100G)"},
 	{"frame", "SIZES", "bytes with FCS: one size, imix, or a list as 64,512,1518 (1518)"},
 	{"streams", "N", "5-tuples that a port's generator offers (16)"},
 	{"packets", "N", "the generator ends after so many; 0: never (0)"},
@@ -69,6 +69,7 @@ usage(FILE *f)
 			options[i].argument == NULL ? "" : options[i].argument);
 		fprintf(f, "  %-18s %s\n", option, options[i].help);
 	}
+	fprintf(f, "  %-18s %s\n  %-18s %s\n", "--help", "this text", "--version", "the version");
 }
 
 /* The card that the command line describes, checked, and as text for the library. */
@@ -150,6 +151,10 @@ parse(int argc, char **argv, struct request *request)
 
 		if (strcmp(argv[i], "--help") == 0) {
 			usage(stdout);
+			exit(0);
+		}
+		if (strcmp(argv[i], "--version") == 0) {
+			printf(PROGRAM " " PAGELANE_VERSION "\n");
 			exit(0);
 		}
 		option = strncmp(argv[i], "--", 2) == 0 ? find_option(argv[i] + 2, &value) : -1;
@@ -250,19 +255,24 @@ main(int argc, char **argv)
 	bool netdevs;
 	int error, status = EXIT_FAILURE;
 
+	preflight_descriptors();
 	if (parse(argc, argv, &request) < 0)
 		return EXIT_USAGE;
-	if (real_devices() || find_library(library, sizeof(library)) < 0)
+	if (real_devices() || find_library(library, sizeof(library)) < 0 ||
+		(request.stats[0] != '\0' && preflight_stats(request.stats) < 0) ||
+		preflight_processors(request.config.device_cpu, request.config.ports) < 0)
 		return EXIT_FAILURE;
 	error = guardian_start(folder, sizeof(folder));
 	if (error < 0) {
-		say("no folder for the device files: %s", strerror(-error));
+		say("no folder for the device files: %s; set TMPDIR to one that can be written",
+			strerror(-error));
 		return EXIT_FAILURE;
 	}
 	if (!namespaces_enter(folder))
 		say("no network namespace of its own (needs root)");
 	netdevs = netdevs_create(request.config.ports) == 0;
-	if (sysfs_create(folder, request.config.ports, netdevs) == 0) {
+	if (sysfs_create(folder, request.config.ports, netdevs) == 0 &&
+		preflight_preload(library, sizeof(library), folder) == 0) {
 		if (set_environment(&request, library, folder) == 0)
 			status = child_run(request.command);
 		else

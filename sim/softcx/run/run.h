@@ -9,6 +9,21 @@
 /* "softcx-run: <message>" on stderr. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- preflight.c: 0, or -errno after a line ---- */
+
+/* Whoever started us without standard files gets /dev/null: no descriptor of ours is one of them.
+ */
+void preflight_descriptors(void);
+
+/* The file can be written when the command ends; one that is there is left as it is. */
+int preflight_stats(const char *path);
+
+/* The devices' threads may have these processors; first -1: any. */
+int preflight_processors(int first, unsigned int n);
+
+/* `library` as a path that LD_PRELOAD takes: itself, or a link to it in `folder`. */
+int preflight_preload(char *library, size_t size, const char *folder);
+
 /* ---- guardian.c: who cleans up, whatever becomes of us ---- */
 
 /* A folder of our own for the sysfs trees, removed when this process has ended. 0 or -errno. */
