@@ -230,10 +230,10 @@ statistics_fail(void **state)
 	config.stepped = true;
 	config.stats_file = "/dev/full";
 	assert_int_equal(softcx_device_create(&config, &card), 0);
-	assert_int_equal(softcx_device_destroy(card), -EIO);
+	assert_int_equal(softcx_device_destroy(card), -ENOSPC);
 	config.stats_file = "/nonexistent/file";
 	assert_int_equal(softcx_device_create(&config, &card), 0);
-	assert_int_equal(softcx_device_destroy(card), -EIO);
+	assert_int_equal(softcx_device_destroy(card), -ENOENT);
 }
 
 int
