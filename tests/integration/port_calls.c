@@ -27,13 +27,19 @@
 static struct rte_mempool *pool;
 
 static struct rte_mempool *
-make_pool(uint16_t data_room)
+make_pool_named(const char *name, uint16_t data_room)
 {
-	struct rte_mempool *mp = rte_pktmbuf_pool_create_by_ops("packets", POOL, 0, 0,
+	struct rte_mempool *mp = rte_pktmbuf_pool_create_by_ops(name, POOL, 0, 0,
 		(uint16_t)(data_room + RTE_PKTMBUF_HEADROOM), 0, PP_MEMPOOL_OPS_NAME);
 
 	require(mp != NULL);
 	return mp;
+}
+
+static struct rte_mempool *
+make_pool(uint16_t data_room)
+{
+	return make_pool_named("packets", data_room);
 }
 
 static void
@@ -370,6 +376,40 @@ external_buffer(void)
 	rte_free(memory);
 }
 
+/* The card takes it. */
+static void
+send_one(struct rte_mbuf *m)
+{
+	require(rte_eth_tx_burst(0, 0, &m, 1) == 1);
+	require(xstat("tx_errors") == 0);
+	while (rte_eth_tx_done_cleanup(0, 0, 0) == 0)
+		;
+	require(xstat("tx_errors") == 0);
+}
+
+/* A buffer does not end where its hugepage does. */
+static void
+crossing_buffer(void)
+{
+	const size_t page = RTE_PGSIZE_2M;
+	uint8_t *memory = rte_malloc(NULL, 2 * page, 0);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	uint16_t len = 2048;
+
+	require(memory != NULL && m != NULL);
+	uint8_t *begin = RTE_PTR_ALIGN_CEIL(memory + 256, page) - 256;
+	struct rte_mbuf_ext_shared_info *shared =
+		rte_pktmbuf_ext_shinfo_init_helper(begin, &len, keep, NULL);
+
+	rte_pktmbuf_attach_extbuf(m, begin, rte_mem_virt2iova(begin), len, shared);
+	memset(rte_pktmbuf_append(m, 1000), 0xff, 1000);
+	set_up(0);
+	start();
+	send_one(m);
+	require(rte_eth_dev_stop(0) == 0);
+	rte_free(memory);
+}
+
 /* The card does not reset a queue: its buffers are nobody else's before it is destroyed. */
 static void
 rx_reset_refused(void)
@@ -457,6 +497,7 @@ static const struct {
 	{"shared", shared},
 	{"counters", counters},
 	{"external_buffer", external_buffer},
+	{"crossing_buffer", crossing_buffer},
 	{"pool_first", pool_first},
 	{"rx_reset_refused", rx_reset_refused},
 	{"tx_reset_refused", tx_reset_refused},

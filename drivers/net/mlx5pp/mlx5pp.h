@@ -80,7 +80,7 @@ struct mlx5pp_mr {
 	uintptr_t start, end;
 	uint32_t lkey_be;
 	struct ibv_mr *mr;
-	bool page; /* EAL's hugepage, for external buffers; else a piece of a pool */
+	bool page; /* EAL's hugepages, for external buffers; else a piece of a pool */
 };
 
 /* Ranges that the card may touch. Under the lock but for `generation`. */

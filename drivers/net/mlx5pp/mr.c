@@ -241,15 +241,22 @@ pool_of_data(const struct rte_mbuf *m)
 				  : m->pool;
 }
 
-/* An external buffer in memory that EAL knows: its hugepage. */
+/* An external buffer in memory that EAL knows: its hugepage, or those that it lies across. */
 static int
-add_page(struct mlx5pp_port *port, const void *addr)
+add_pages(struct mlx5pp_port *port, uintptr_t start, uintptr_t end)
 {
-	const struct rte_memseg *page = rte_mem_virt2memseg(addr, NULL);
+	uintptr_t first = 0, at = start;
 
-	if (page == NULL)
-		return -EFAULT;
-	return add_range(port, page->addr_64, page->addr_64 + page->len, true);
+	while (at < end) {
+		const struct rte_memseg *page = rte_mem_virt2memseg((const void *)at, NULL);
+
+		if (page == NULL || page->len == 0)
+			return -EFAULT;
+		if (first == 0)
+			first = page->addr_64;
+		at = page->addr_64 + page->len;
+	}
+	return add_range(port, first, at, true);
 }
 
 bool
@@ -265,7 +272,7 @@ mlx5pp_mr_of_mbuf(struct mlx5pp_port *port, const struct rte_mbuf *m, struct mlx
 		if (mp != NULL)
 			add_pool(port, mp);
 		else
-			add_page(port, (const void *)start);
+			add_pages(port, start, end);
 		known = find(&port->mrs, start, end, true, found);
 	}
 	rte_spinlock_unlock(&port->mrs.lock);
