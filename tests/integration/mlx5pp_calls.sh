@@ -30,7 +30,7 @@ calls cache starving
 calls reuse starving
 calls reuse shared counters pool_first
 calls cache counters pool_first
-calls off pinned_buffers missing_queue cleanup external_buffer crossing_buffer
+calls off pinned_buffers missing_queue cleanup external_buffer crossing_buffer only_sending
 
 for recycle in off reuse pool; do
 	injected=(--inject rq-reset:1)

@@ -410,6 +410,21 @@ crossing_buffer(void)
 	rte_free(memory);
 }
 
+/* Without a queue to receive there is nothing to spread. */
+static void
+only_sending(void)
+{
+	const struct rte_eth_conf conf = {.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS};
+	struct rte_eth_rss_conf rss = {.rss_hf = RTE_ETH_RSS_IP};
+
+	require(rte_eth_dev_configure(0, 0, 1, &conf) == 0);
+	require(rte_eth_tx_queue_setup(0, 0, DESC, 0, NULL) == 0);
+	start();
+	require(rte_eth_dev_rss_hash_update(0, &rss) == 0);
+	send_frames(7);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
 /* The card does not reset a queue: its buffers are nobody else's before it is destroyed. */
 static void
 rx_reset_refused(void)
@@ -498,6 +513,7 @@ static const struct {
 	{"counters", counters},
 	{"external_buffer", external_buffer},
 	{"crossing_buffer", crossing_buffer},
+	{"only_sending", only_sending},
 	{"pool_first", pool_first},
 	{"rx_reset_refused", rx_reset_refused},
 	{"tx_reset_refused", tx_reset_refused},

@@ -102,7 +102,7 @@ static bool
 is_hashed(const struct mlx5pp_port *port, enum mlx5pp_class kind)
 {
 	return (port->data->dev_conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) &&
-	       (port->rss.rss_hf & classes[kind].types) != 0;
+	       (port->rss_hf & classes[kind].types) != 0;
 }
 
 static int
@@ -245,19 +245,23 @@ want_all(struct mlx5pp_port *port)
 	return err;
 }
 
-/* New rules come before old ones go, so that no packet falls between them. */
+/*
+ * New rules come before old ones go, so that no packet falls between them. Where one cannot be had
+ * the old ones stay alone.
+ */
 int
 mlx5pp_steering_update(struct mlx5pp_port *port)
 {
 	struct mlx5pp_steering *steering = &port->steering;
+	const uint32_t before = steering->n_flows;
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < steering->n_flows; i++)
+	for (uint32_t i = 0; i < before; i++)
 		steering->flow[i].wanted = false;
 	const int err = want_all(port);
 
 	for (uint32_t i = 0; i < steering->n_flows; i++) {
-		if (steering->flow[i].wanted || err < 0)
+		if (err == 0 ? steering->flow[i].wanted : i < before)
 			steering->flow[kept++] = steering->flow[i];
 		else
 			ibv_destroy_flow(steering->flow[i].flow);
@@ -269,8 +273,11 @@ mlx5pp_steering_update(struct mlx5pp_port *port)
 int
 mlx5pp_steering_create(struct mlx5pp_port *port)
 {
-	int err = create_qps(port);
+	int err;
 
+	if (port->data->nb_rx_queues == 0)
+		return 0;
+	err = create_qps(port);
 	if (err < 0)
 		MLX5PP_LOG(ERR, "%s: RSS cannot be had: %s", port->args.ibdev, rte_strerror(-err));
 	else

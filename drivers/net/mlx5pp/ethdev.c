@@ -250,11 +250,14 @@ static int
 rss_store(struct mlx5pp_port *port, const struct rte_eth_rss_conf *conf)
 {
 	if (conf->rss_key != NULL) {
-		if (conf->rss_key_len != 0 && conf->rss_key_len != MLX5PP_KEY_LEN)
+		if (conf->rss_key_len != 0 && conf->rss_key_len != MLX5PP_KEY_LEN) {
+			MLX5PP_LOG(ERR, "port %u: an RSS key of %u bytes; it must have %u",
+				port->data->port_id, conf->rss_key_len, MLX5PP_KEY_LEN);
 			return -EINVAL;
+		}
 		memcpy(port->rss_key, conf->rss_key, MLX5PP_KEY_LEN);
 	}
-	port->rss.rss_hf = conf->rss_hf;
+	port->rss_hf = conf->rss_hf;
 	return 0;
 }
 
@@ -262,12 +265,22 @@ static int
 rss_hash_update(struct rte_eth_dev *dev, struct rte_eth_rss_conf *conf)
 {
 	struct mlx5pp_port *port = mlx5pp_port(dev);
-	const int err = rss_store(port, conf);
+	uint8_t key[MLX5PP_KEY_LEN];
+	struct rte_eth_rss_conf before = {.rss_key = key, .rss_hf = port->rss_hf};
+	int err;
 
+	memcpy(key, port->rss_key, sizeof(key));
+	err = rss_store(port, conf);
 	if (err < 0 || !dev->data->dev_started)
 		return err;
 	mlx5pp_steering_destroy(port);
-	return mlx5pp_steering_create(port);
+	err = mlx5pp_steering_create(port);
+	if (err < 0) {
+		/* rather as it was than deaf */
+		rss_store(port, &before);
+		mlx5pp_steering_create(port);
+	}
+	return err;
 }
 
 static int
@@ -278,7 +291,7 @@ rss_hash_conf_get(struct rte_eth_dev *dev, struct rte_eth_rss_conf *conf)
 	if (conf->rss_key != NULL && conf->rss_key_len >= MLX5PP_KEY_LEN)
 		memcpy(conf->rss_key, port->rss_key, MLX5PP_KEY_LEN);
 	conf->rss_key_len = MLX5PP_KEY_LEN;
-	conf->rss_hf = port->rss.rss_hf;
+	conf->rss_hf = port->rss_hf;
 	return 0;
 }
 
@@ -446,7 +459,7 @@ dev_start(struct rte_eth_dev *dev)
 	if (err < 0)
 		return err;
 	err = start_queues(dev);
-	if (err == 0 && dev->data->nb_rx_queues > 0)
+	if (err == 0)
 		err = mlx5pp_steering_create(mlx5pp_port(dev));
 	if (err < 0) {
 		take_down(dev);

@@ -260,7 +260,7 @@ struct mlx5pp_port {
 	uint32_t inline_len;
 	struct mlx5pp_mrs mrs;
 	struct mlx5pp_steering steering;
-	struct rte_eth_rss_conf rss;
+	uint64_t rss_hf;
 	uint8_t rss_key[MLX5PP_KEY_LEN];
 	uint64_t missed_base;
 	uint64_t xstats_base[MLX5PP_XSTATS_MAX]; /* modulo 2^64: sums of other queues, too */
@@ -310,6 +310,7 @@ int mlx5pp_txq_recover(struct mlx5pp_txq *txq);
 void mlx5pp_txq_retry(struct mlx5pp_txq *txq);
 
 /* control.c */
+/* Nothing, and no error, where there is no queue to receive. */
 int mlx5pp_steering_create(struct mlx5pp_port *port);
 void mlx5pp_steering_destroy(struct mlx5pp_port *port);
 /* The rules that addresses and promiscuous modes ask for, of a port that has steering. */
