@@ -140,8 +140,10 @@ prepare(struct rte_mbuf *m, uint32_t number)
 	m->ol_flags = 0;
 	if (number % 3 == 0)
 		ask_for_checksums(m);
-	for (uint32_t n = cut ? number % 5 : 0; n > 0 && m->data_len > HEADERS; n--)
-		cut_off(m, 1 + (number * 37 + n) % RTE_MIN(m->data_len - HEADERS, PIECE_MAX));
+	/* down to an Ethernet header of its own */
+	for (uint32_t n = cut ? number % 5 : 0; n > 0 && m->data_len > RTE_ETHER_HDR_LEN; n--)
+		cut_off(m, 1 + (number * 37 + n) % RTE_MIN((size_t)m->data_len - RTE_ETHER_HDR_LEN,
+							   PIECE_MAX));
 }
 
 static void

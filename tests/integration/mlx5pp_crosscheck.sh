@@ -12,6 +12,7 @@ needs_softcx
 [ "$(id -u)" -eq 0 ] || skip 'no right to make a netdev, which the stock driver wants'
 
 packets=6000
+inline=0 # bytes of a frame that the card wants in its WQE
 
 # counted NAME: what the driver says of it.
 counted() {
@@ -25,7 +26,7 @@ checks() {
 	driver_variant "$1"
 	if [[ $1 != stock-* ]]; then
 		ops=pagepool
-		words=("${words[@]/ibdev=/recycle=${1%-*},ibdev=}")
+		words=("${words[@]/ibdev=/recycle=${1%-*},inline=$inline,ibdev=}")
 	fi
 	softcx --strict --device-cpu "${lcores##*@}" --probe --pause --rate 1G --payload full \
 		--frame "$4" --packets "$packets" --stats "$tmp/stats.json" -- \
@@ -74,6 +75,7 @@ all=64,65,128,777,1518,4000,9018
 compares off pool -- 1 9100 $all
 compares cache reuse -- 2 2048 $all
 compares "${recycle_modes[@]}" -- 4 3392 64,65,128,777,1518 cut # with reuse two of them share a buffer
+inline=18
 compares "${recycle_modes[@]}" -- 8 2048 $all cut
 
 # Both at once, with a cable between them: what one sends the other is offered, some of it after testpmd stopped.

@@ -173,7 +173,10 @@ put_data(void *seg, const struct rte_mbuf *m, uint32_t skip, uint32_t lkey_be)
 	data->addr = htobe64(rte_pktmbuf_mtod(m, uintptr_t) + skip);
 }
 
-/* The Ethernet segment, and a frame's first bytes where the card wants them: units of 16 bytes. */
+/*
+ * The Ethernet segment, and a frame's first bytes where the card wants them, out of however many
+ * buffers: units of 16 bytes.
+ */
 static __rte_always_inline uint32_t
 put_eth(struct mlx5pp_txq *txq, const struct rte_mbuf *m)
 {
@@ -188,7 +191,9 @@ put_eth(struct mlx5pp_txq *txq, const struct rte_mbuf *m)
 	if (likely(txq->inline_len == 0))
 		return 1;
 	eth->inline_hdr_sz = htobe16(INLINE_LEN);
-	memcpy(eth->inline_hdr_start, rte_pktmbuf_mtod(m, void *), INLINE_LEN);
+	uint8_t gathered[INLINE_LEN];
+
+	memcpy(eth->inline_hdr_start, rte_pktmbuf_read(m, 0, INLINE_LEN, gathered), INLINE_LEN);
 	return 2;
 }
 
@@ -196,7 +201,7 @@ static __rte_always_inline bool
 is_bad(const struct mlx5pp_txq *txq, const struct rte_mbuf *m)
 {
 	return m->pkt_len - MLX5PP_FRAME_MIN > MLX5PP_FRAME_MAX - MLX5PP_FRAME_MIN ||
-	       (txq->inline_len > 0 && m->data_len <= txq->inline_len);
+	       m->pkt_len <= txq->inline_len;
 }
 
 /* The frame cannot be sent, now or ever: gone, and counted. */
@@ -208,26 +213,33 @@ drop(struct mlx5pp_txq *txq, struct rte_mbuf *m, uint64_t *cause)
 	rte_pktmbuf_free(m);
 }
 
-/* Segments without data are none: a count of zero would mean 2 GiB. */
+/* Behind the inline bytes. Segments without data are none: a count of zero would mean 2 GiB. */
 static uint32_t
-count_segs(const struct rte_mbuf *m)
+count_segs(const struct rte_mbuf *m, uint32_t skip)
 {
 	uint32_t n = 0;
 
-	for (; m != NULL; m = m->next)
-		n += m->data_len > 0;
+	for (; m != NULL; m = m->next) {
+		n += m->data_len > skip;
+		skip -= RTE_MIN(skip, m->data_len);
+	}
 	return n;
 }
 
-/* A frame's pointers. Returns the cause to drop it, or NULL. */
+/*
+ * A frame's pointers. Returns the cause to drop it, or NULL. That there is no next one, where there
+ * are not many, stands in a cache line that is not needed else.
+ */
 static __rte_always_inline uint64_t *
-put_segs(struct mlx5pp_txq *txq, const struct rte_mbuf *m, uint32_t seg)
+put_segs(struct mlx5pp_txq *txq, const struct rte_mbuf *m, uint32_t seg, const bool many)
 {
 	uint32_t skip = txq->inline_len;
 
-	for (; m != NULL; m = m->next) {
-		if (m->data_len == 0)
+	for (; m != NULL; m = many ? m->next : NULL) {
+		if (m->data_len <= skip) {
+			skip -= m->data_len;
 			continue;
+		}
 		const uint32_t lkey_be = lkey_of(txq, m);
 
 		if (unlikely(lkey_be == 0))
@@ -291,7 +303,7 @@ burst(struct mlx5pp_txq *txq, struct rte_mbuf **pkts, const uint16_t n, const bo
 	last = txq->pi;
 	for (i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
-		const uint32_t n_segs = many ? count_segs(m) : 1;
+		const uint32_t n_segs = many ? count_segs(m, txq->inline_len) : 1;
 		const uint32_t segs = 2 + (txq->inline_len > 0) + n_segs;
 		const uint32_t blocks = many ? (segs + SEGS_PER_BB - 1) / SEGS_PER_BB : 1;
 
@@ -304,7 +316,7 @@ burst(struct mlx5pp_txq *txq, struct rte_mbuf **pkts, const uint16_t n, const bo
 		}
 		if (unlikely(txq->pi - txq->ci + blocks > txq->bb_mask + 1))
 			break;
-		uint64_t *cause = put_segs(txq, m, 1 + put_eth(txq, m));
+		uint64_t *cause = put_segs(txq, m, 1 + put_eth(txq, m), many);
 
 		if (unlikely(cause != NULL)) {
 			drop(txq, m, cause);
