@@ -28,7 +28,7 @@ calls() {
 calls pool foreign_thread counters pool_first
 calls cache starving
 calls reuse starving
-calls reuse shared counters pool_first
+calls reuse shared mixed_queues counters pool_first
 calls cache counters pool_first
 calls off pinned_buffers missing_queue cleanup external_buffer crossing_buffer only_sending
 
@@ -39,6 +39,8 @@ for recycle in off reuse pool; do
 	injected+=(--inject sq-prot:70 --inject sq-reset:2 --inject sq-ready:3)
 	calls "$recycle" recovery_refused
 done
+injected=(--inject sq-ready:2)
+calls off tx_start_refused
 injected=(--inject sq-reset:1)
 calls off tx_reset_refused
 injected=(--inject rq-reset:1 --inject rq-destroy:1 --inject sq-reset:1 --inject sq-destroy:1)

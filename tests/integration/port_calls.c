@@ -425,6 +425,43 @@ only_sending(void)
 	require(rte_eth_dev_stop(0) == 0);
 }
 
+/* Two frames share a buffer of one queue, and one takes two of the other: one function for both. */
+static void
+mixed_queues(void)
+{
+	const struct rte_eth_conf conf = {.rxmode.offloads = RTE_ETH_RX_OFFLOAD_SCATTER};
+	struct rte_mempool *small = make_pool_named("small", 1024);
+	struct rte_mbuf *m;
+
+	rte_mempool_free(pool);
+	pool = make_pool(3520 - RTE_PKTMBUF_HEADROOM);
+	require(rte_eth_dev_configure(0, 2, 1, &conf) == 0);
+	require(rte_eth_rx_queue_setup(0, 0, DESC, 0, NULL, pool) == 0);
+	require(rte_eth_rx_queue_setup(0, 1, DESC, 0, NULL, small) == 0);
+	require(rte_eth_tx_queue_setup(0, 0, DESC, 0, NULL) == 0);
+	start();
+	for (unsigned int i = 0; i < 20 * DESC; i++) {
+		receive_one(&m);
+		require(m->buf_len < 3520 / 2);
+		attach_and_free(m);
+	}
+	require(rte_eth_dev_stop(0) == 0);
+	rte_mempool_free(small);
+}
+
+/* A send queue whose start is refused half way starts the next time. */
+static void
+tx_start_refused(void)
+{
+	set_up(0);
+	start();
+	require(rte_eth_dev_tx_queue_stop(0, 0) == 0);
+	require(rte_eth_dev_tx_queue_start(0, 0) == -EIO);
+	require(rte_eth_dev_tx_queue_start(0, 0) == 0);
+	send_frames(7);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
 /* The card does not reset a queue: its buffers are nobody else's before it is destroyed. */
 static void
 rx_reset_refused(void)
@@ -514,6 +551,8 @@ static const struct {
 	{"external_buffer", external_buffer},
 	{"crossing_buffer", crossing_buffer},
 	{"only_sending", only_sending},
+	{"mixed_queues", mixed_queues},
+	{"tx_start_refused", tx_start_refused},
 	{"pool_first", pool_first},
 	{"rx_reset_refused", rx_reset_refused},
 	{"tx_reset_refused", tx_reset_refused},

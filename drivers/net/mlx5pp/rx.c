@@ -187,6 +187,13 @@ handle_error(struct mlx5pp_rxq *rxq, const struct mlx5_cqe64 *cqe)
 	return false;
 }
 
+/* Who replaces a buffer of a shared page by another one gets all of the page back. */
+static __rte_always_inline void
+restore_len(const struct mlx5pp_rxq *rxq, struct rte_mbuf *m)
+{
+	m->buf_len = rxq->buf_len;
+}
+
 /* A frame over several buffers; those that it did not need go back. */
 static struct rte_mbuf *
 chain(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t len)
@@ -213,6 +220,8 @@ chain(struct mlx5pp_rxq *rxq, struct rte_mbuf **bufs, uint32_t len)
 	if (rxq->recycle == MLX5PP_RECYCLE_CACHE)
 		for (uint32_t i = 0; i < n; i++)
 			mlx5pp_recycle_given(rxq, bufs[i]);
+	if (rxq->recycle == MLX5PP_RECYCLE_REUSE)
+		restore_len(rxq, first);
 	if (n < segs)
 		mlx5pp_recycle_give_back(rxq, &bufs[n], segs - n);
 	return first;
@@ -264,10 +273,8 @@ burst(struct mlx5pp_rxq *rxq, struct rte_mbuf **pkts, const uint16_t n, const bo
 			m->data_len = (uint16_t)len;
 			if (recycle == MLX5PP_RECYCLE_CACHE)
 				mlx5pp_recycle_given(rxq, m);
-			/* who has replaced the buffer by another one got back more than there was
-			 */
 			if (recycle == MLX5PP_RECYCLE_REUSE)
-				m->buf_len = rxq->buf_len;
+				restore_len(rxq, m);
 		}
 		rxq->consumed++;
 		rxq->cq_ci++;

@@ -182,6 +182,8 @@ mlx5pp_txq_start(struct mlx5pp_txq *txq)
 	if (err == 0)
 		err = set_state(txq, IBV_QPS_RTS);
 	txq->running = err == 0;
+	if (err < 0)
+		reset(txq); /* or the next attempt would begin half way */
 	return err;
 }
 
