@@ -6,8 +6,12 @@
  */
 
 #include <errno.h>
+#include <net/if.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -462,6 +466,50 @@ tx_start_refused(void)
 	require(rte_eth_dev_stop(0) == 0);
 }
 
+/* What the card's interface says; false: there is none. */
+static bool
+ask_netdev(unsigned long what, struct ifreq *request)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct rte_eth_dev_info info;
+
+	require(fd >= 0 && rte_eth_dev_info_get(0, &info) == 0);
+	if (info.if_index != 0) {
+		require(if_indextoname(info.if_index, request->ifr_name) != NULL);
+		require(ioctl(fd, what, request) == 0);
+	}
+	close(fd);
+	return info.if_index != 0;
+}
+
+/* Its address is the port's, whatever the first GID is made of. */
+static void
+address(void)
+{
+	struct rte_ether_addr mac;
+	struct ifreq request;
+
+	require(ask_netdev(SIOCGIFHWADDR, &request));
+	require(rte_eth_macaddr_get(0, &mac) == 0);
+	require(memcmp(&mac, request.ifr_hwaddr.sa_data, sizeof(mac)) == 0);
+}
+
+/* It takes frames of the length that was configured. */
+static void
+long_frames(void)
+{
+	const struct rte_eth_conf conf = {
+		.rxmode.mtu = 4000, .rxmode.offloads = RTE_ETH_RX_OFFLOAD_SCATTER};
+	struct ifreq request;
+
+	require(rte_eth_dev_configure(0, 1, 1, &conf) == 0);
+	require(rte_eth_rx_queue_setup(0, 0, DESC, 0, NULL, pool) == 0);
+	require(rte_eth_tx_queue_setup(0, 0, DESC, 0, NULL) == 0);
+	start();
+	require(!ask_netdev(SIOCGIFMTU, &request) || request.ifr_mtu == 4000);
+	require(rte_eth_dev_stop(0) == 0);
+}
+
 /* The card does not reset a queue: its buffers are nobody else's before it is destroyed. */
 static void
 rx_reset_refused(void)
@@ -553,6 +601,8 @@ static const struct {
 	{"only_sending", only_sending},
 	{"mixed_queues", mixed_queues},
 	{"tx_start_refused", tx_start_refused},
+	{"long_frames", long_frames},
+	{"address", address},
 	{"pool_first", pool_first},
 	{"rx_reset_refused", rx_reset_refused},
 	{"tx_reset_refused", tx_reset_refused},

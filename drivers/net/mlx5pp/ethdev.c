@@ -221,7 +221,7 @@ mtu_set(struct rte_eth_dev *dev, uint16_t mtu)
 			return -EBUSY;
 		}
 	}
-	const int err = mlx5pp_netdev_mtu(port, mtu);
+	const int err = mlx5pp_netdev_set_mtu(port, mtu);
 
 	if (err < 0)
 		MLX5PP_LOG(ERR, "%s: the MTU of its interface %s cannot be %u: %s",
@@ -451,6 +451,20 @@ check_queues(const struct rte_eth_dev *dev)
 	return 0;
 }
 
+/* The MTU may have come by rte_eth_dev_configure(). Not all may change an interface's. */
+static void
+apply_mtu(const struct rte_eth_dev *dev)
+{
+	const struct mlx5pp_port *port = mlx5pp_port(dev);
+	const int err = mlx5pp_netdev_raise_mtu(port, dev->data->mtu);
+
+	if (err < 0)
+		MLX5PP_LOG(WARNING,
+			"%s: the MTU of its interface %s cannot be %u: %s; longer frames may not "
+			"come",
+			port->args.ibdev, port->ifname, dev->data->mtu, rte_strerror(-err));
+}
+
 static int
 dev_start(struct rte_eth_dev *dev)
 {
@@ -458,6 +472,7 @@ dev_start(struct rte_eth_dev *dev)
 
 	if (err < 0)
 		return err;
+	apply_mtu(dev);
 	err = start_queues(dev);
 	if (err == 0)
 		err = mlx5pp_steering_create(mlx5pp_port(dev));
@@ -473,7 +488,6 @@ dev_start(struct rte_eth_dev *dev)
 static int
 dev_stop(struct rte_eth_dev *dev)
 {
-	dev->data->dev_started = 0;
 	take_down(dev);
 	return 0;
 }
@@ -483,8 +497,6 @@ dev_close(struct rte_eth_dev *dev)
 {
 	struct mlx5pp_port *port = mlx5pp_port(dev);
 
-	if (dev->data->dev_started)
-		dev_stop(dev);
 	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
 		mlx5pp_rxq_release(dev, i);
 	for (uint16_t i = 0; i < dev->data->nb_tx_queues; i++)

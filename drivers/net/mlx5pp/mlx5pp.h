@@ -276,7 +276,9 @@ mlx5pp_port(const struct rte_eth_dev *dev)
 
 /* probe.c */
 const char *mlx5pp_recycle_name(enum mlx5pp_recycle mode);
-int mlx5pp_netdev_mtu(struct mlx5pp_port *port, uint16_t mtu);
+/* Of the card's interface, if there is one: others may use it, too, and want more. */
+int mlx5pp_netdev_set_mtu(const struct mlx5pp_port *port, uint16_t mtu);
+int mlx5pp_netdev_raise_mtu(const struct mlx5pp_port *port, uint16_t mtu);
 
 /* ethdev.c */
 extern const struct eth_dev_ops mlx5pp_ops;

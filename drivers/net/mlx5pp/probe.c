@@ -178,8 +178,11 @@ open_device(struct mlx5pp_port *port)
 		strlcpy(port->sysfs, list[i]->ibdev_path, sizeof(port->sysfs));
 		port->context = mlx5dv_is_supported(list[i]) ? ibv_open_device(list[i]) : NULL;
 		err = port->context != NULL ? 0 : -ENOTSUP;
-		if (err < 0)
-			MLX5PP_LOG(ERR, "%s cannot be opened, or is no ConnectX", port->args.ibdev);
+		if (!mlx5dv_is_supported(list[i]))
+			MLX5PP_LOG(ERR, "%s is no ConnectX", port->args.ibdev);
+		else if (err < 0)
+			MLX5PP_LOG(
+				ERR, "%s cannot be opened: %s", port->args.ibdev, strerror(errno));
 	}
 	if (err == -ENODEV) {
 		list_devices(list, n, names, sizeof(names));
@@ -190,7 +193,7 @@ open_device(struct mlx5pp_port *port)
 	return err;
 }
 
-/* The card's own interface, for what verbs do not know: the MTU. */
+/* The card's own interface, for what verbs do not know: the address, and the MTU. */
 static void
 find_netdev(struct mlx5pp_port *port)
 {
@@ -208,30 +211,57 @@ find_netdev(struct mlx5pp_port *port)
 	closedir(dir);
 }
 
-int
-mlx5pp_netdev_mtu(struct mlx5pp_port *port, uint16_t mtu)
+/* -ENODEV: the card has no interface. */
+static int
+ask_netdev(const struct mlx5pp_port *port, unsigned long what, struct ifreq *request)
 {
-	struct ifreq request = {.ifr_mtu = mtu};
 	int fd, err = 0;
 
 	if (port->ifname[0] == '\0')
-		return 0;
-	strlcpy(request.ifr_name, port->ifname, sizeof(request.ifr_name));
+		return -ENODEV;
+	strlcpy(request->ifr_name, port->ifname, sizeof(request->ifr_name));
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	if (fd < 0)
 		return -errno;
-	if (ioctl(fd, SIOCSIFMTU, &request) < 0)
+	if (ioctl(fd, what, request) < 0)
 		err = -errno;
 	close(fd);
 	return err;
 }
 
-/* The first GID of an Ethernet port is made of its address, with ff:fe in the middle. */
+int
+mlx5pp_netdev_set_mtu(const struct mlx5pp_port *port, uint16_t mtu)
+{
+	struct ifreq request = {.ifr_mtu = mtu};
+	const int err = ask_netdev(port, SIOCSIFMTU, &request);
+
+	return err != -ENODEV ? err : 0;
+}
+
+int
+mlx5pp_netdev_raise_mtu(const struct mlx5pp_port *port, uint16_t mtu)
+{
+	struct ifreq request = {.ifr_mtu = 0};
+
+	if (ask_netdev(port, SIOCGIFMTU, &request) == 0 && request.ifr_mtu >= mtu)
+		return 0;
+	return mlx5pp_netdev_set_mtu(port, mtu);
+}
+
+/*
+ * That of its interface. Else it is in the first GID, with ff:fe in the middle; but a card may have
+ * no GIDs, if RoCE is off.
+ */
 static int
 learn_mac(const struct mlx5pp_port *port, struct rte_ether_addr *mac)
 {
+	struct ifreq request = {.ifr_mtu = 0};
 	union ibv_gid gid;
 
+	if (ask_netdev(port, SIOCGIFHWADDR, &request) == 0) {
+		memcpy(mac->addr_bytes, request.ifr_hwaddr.sa_data, RTE_ETHER_ADDR_LEN);
+		return 0;
+	}
 	if (ibv_query_gid(port->context, 1, 0, &gid) != 0)
 		return -EIO;
 	memcpy(&mac->addr_bytes[0], &gid.raw[8], 3);
@@ -367,8 +397,14 @@ static int
 remove_device(struct rte_vdev_device *vdev)
 {
 	struct rte_eth_dev *dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
+	int err = 0;
 
-	return dev != NULL ? rte_eth_dev_close(dev->data->port_id) : 0;
+	if (dev == NULL)
+		return 0;
+	/* a port that is closed must be stopped; one that is unplugged need not */
+	if (dev->data->dev_started)
+		err = rte_eth_dev_stop(dev->data->port_id);
+	return err == 0 ? rte_eth_dev_close(dev->data->port_id) : err;
 }
 
 static struct rte_vdev_driver driver = {
