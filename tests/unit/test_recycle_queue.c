@@ -106,13 +106,14 @@ from_the_pool_some_more_than_asked_for(void **state __rte_unused)
 	take(0, 10);
 	assert_int_equal(queue->lcore, rte_lcore_id());
 	assert_int_equal(queue->empty, 1);
-	assert_int_equal(queue->slow, PP_RECYCLE_REFILL);
-	assert_int_equal(queue->fast, 0);
+	assert_int_equal(queue->slow, 1);
+	assert_int_equal(queue->fast, 9);
 	assert_in_pool(OBJECTS - PP_RECYCLE_REFILL);
 	/* and from those that are at hand, as long as there are any */
 	take(10, PP_RECYCLE_REFILL - 10);
 	assert_int_equal(queue->count, 0);
-	assert_int_equal(queue->fast, PP_RECYCLE_REFILL - 10);
+	assert_int_equal(queue->slow, 1);
+	assert_int_equal(queue->fast, PP_RECYCLE_REFILL - 1);
 	assert_int_equal(queue->empty, 1);
 	take(PP_RECYCLE_REFILL, 1);
 	assert_int_equal(queue->empty, 2);
@@ -131,7 +132,8 @@ from_a_pool_that_ends(void **state __rte_unused)
 	assert_int_equal(queue->empty, 2); /* 32, and 8 of 13 */
 	assert_int_equal(pp_recycle_take(recycler, queue, &page[40], 24), 5);
 	assert_int_equal(pp_recycle_take(recycler, queue, &page[45], 1), 0);
-	assert_int_equal(queue->slow, 45);
+	assert_int_equal(queue->slow, 4);
+	assert_int_equal(queue->fast, 41);
 	assert_int_equal(queue->count, 0);
 	assert_int_equal(rte_mempool_avail_count(mp), 0);
 	assert_int_equal(pp_recycle_inflight(queue), 45);
@@ -235,11 +237,13 @@ others_go_to_the_ring(void **state __rte_unused)
 	assert_memory_equal(&page[256], &page[0], PP_RECYCLE_REFILL * sizeof(page[0]));
 	assert_int_equal(queue->refill, 1);
 	assert_int_equal(queue->consumed, PP_RECYCLE_REFILL);
-	assert_int_equal(queue->fast, PP_RECYCLE_REFILL);
+	assert_int_equal(queue->slow, 4);
+	assert_int_equal(queue->fast, 256 + PP_RECYCLE_REFILL - 4 - 1);
 	assert_int_equal(queue->taken, 256);
 	/* all that are there, and then the pool's */
 	take(256 + PP_RECYCLE_REFILL, 200 - PP_RECYCLE_REFILL);
 	assert_int_equal(queue->refill, 4);
+	assert_int_equal(queue->fast + queue->slow + queue->refill, 256 + 200);
 	assert_int_equal(queue->consumed, 200);
 	assert_int_equal(queue->empty, 4);
 	assert_int_equal(queue->taken, 256);

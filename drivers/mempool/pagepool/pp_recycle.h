@@ -57,7 +57,11 @@ pp_page_mark(void *obj)
 	return (struct pp_page_mark *)RTE_PTR_SUB(obj, RTE_CACHE_LINE_SIZE);
 }
 
-/* Pages of one queue on their way round. Counters are in pages. */
+/*
+ * Pages of one queue on their way round. Counters are in pages. Of takes they mean what page_pool's
+ * mean: each page is counted once, the first behind a refill as `refill` (of the ring's) or `slow`
+ * (of the pool's), the others as `fast`; `empty` counts looks at an empty ring.
+ */
 struct pp_recycle_queue {
 	/* The owner's: the lcore that takes pages. */
 	uint32_t lcore; /* LCORE_ID_ANY: nobody's cache, all returns go to the ring */

@@ -275,11 +275,11 @@ fill_from_pool(struct pp_recycler *recycler, struct pp_recycle_queue *queue)
 	for (uint32_t i = 0; i < n; i++)
 		pp_page_mark(queue->cache[i])->owner = queue->index;
 	queue->count = n;
-	queue->slow += n;
+	queue->slow += n > 0;
 	pp_store_relaxed(&queue->taken, queue->taken + n);
 }
 
-/* The cache is empty: what came back from elsewhere, or new pages. */
+/* The cache is empty: what came back from elsewhere, or new pages. One of them is counted here. */
 static void
 fill(struct pp_recycler *recycler, struct pp_recycle_queue *queue)
 {
@@ -293,7 +293,6 @@ fill(struct pp_recycler *recycler, struct pp_recycle_queue *queue)
 	}
 	queue->refill++;
 	pp_store_relaxed(&queue->consumed, queue->consumed + n);
-	queue->fast += n;
 	queue->count = n;
 }
 
@@ -307,14 +306,15 @@ pp_recycle_take(
 	if (unlikely(queue->lcore != lcore))
 		change_owner(recycler, queue, lcore);
 	while (got < n) {
-		if (queue->count == 0)
+		const bool dry = queue->count == 0;
+
+		if (dry)
 			fill(recycler, queue);
-		else
-			queue->fast += RTE_MIN(n - got, queue->count);
 		const uint32_t part = RTE_MIN(n - got, queue->count);
 
 		if (part == 0)
 			break;
+		queue->fast += part - dry;
 		queue->count -= part;
 		pcp_copy(&pages[got], &queue->cache[queue->count], part);
 		got += part;
