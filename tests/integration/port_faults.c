@@ -283,7 +283,8 @@ MAY_FAIL(int, mlx5dv_init_obj, ENOMEM, (struct mlx5dv_obj * obj, uint64_t type),
 
 /* ---- verbs commands ---- */
 
-static int objects; /* of the kernel's that there are */
+static int objects;          /* of the kernel's that there are */
+static bool pinning_refused; /* no memory is registered */
 
 /* What a command does to their number, if it succeeds; and whether it may fail. */
 static bool
@@ -325,6 +326,10 @@ write(int fd, const void *buffer, size_t length)
 
 	if (command && is_making(header->command, &change) && FAILS())
 		return -1;
+	if (command && pinning_refused && header->command == IB_USER_VERBS_CMD_REG_MR) {
+		errno = ENOMEM;
+		return -1;
+	}
 	const ssize_t written = REAL(write)(fd, buffer, length);
 
 	if (written >= 0)
@@ -388,6 +393,7 @@ lines_said(void)
 	unsigned int n = 0;
 
 	fflush(stream);
+	said[said_len] = '\0'; /* behind it is what was said before hush() */
 	for (const char *at = said; (at = strstr(at, "mlx5pp: ")) != NULL; at++)
 		n += at == said || at[-1] == '\n';
 	return n;
@@ -622,12 +628,33 @@ live(unsigned int step, unsigned int nth)
 	return more;
 }
 
+static void
+begin(void)
+{
+	for (unsigned int i = 0; steps[i].run != restart; i++)
+		require(steps[i].run() == 0);
+}
+
+/* Each frame is counted, and not each is told of. */
+static void
+send_in_vain(void)
+{
+	begin();
+	hush();
+	pinning_refused = true;
+	for (unsigned int i = 0; i < 100; i++)
+		require(send_foreign() != 0);
+	require(lines_said() < 10 && strstr(said, "ulimit -l") != NULL);
+	pinning_refused = false;
+	require(send_foreign() == 0);
+	end();
+}
+
 /* The rules of an address that cannot be had go with it: they would add up. */
 static void
 add_addresses_in_vain(void)
 {
-	for (unsigned int i = 0; steps[i].run != restart; i++)
-		require(steps[i].run() == 0);
+	begin();
 	for (uint8_t i = 0; i < 100; i++) {
 		struct rte_ether_addr mac = {{2, 0, 0, 0, 1, i}};
 
@@ -666,8 +693,10 @@ main(int argc, char **argv)
 		}
 		printf("%s: %u calls failed in turn\n", steps[step].name, n);
 	}
-	if (only == NULL)
+	if (only == NULL) {
 		add_addresses_in_vain();
+		send_in_vain();
+	}
 	rte_openlog_stream(NULL);
 	fclose(stream);
 	free(said);

@@ -89,7 +89,8 @@ struct mlx5pp_mrs {
 	struct mlx5pp_mr *range;
 	uint32_t n, capacity;
 	uint32_t generation; /* changes when ranges go: what queues remember is void */
-	uint64_t registered; /* ever */
+	uint64_t registered; /* at the sight of a packet to send, ever */
+	uint64_t tell_at;    /* when a failure will be told of again, in TSC cycles */
 };
 
 /* ---- queues ---- */

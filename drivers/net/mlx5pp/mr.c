@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_memory.h>
 
@@ -48,18 +49,24 @@ mlx5pp_mr_find(struct mlx5pp_port *port, uintptr_t start, uintptr_t end, struct 
 	return known;
 }
 
-/* Pinned memory counts against a limit that many systems set low. */
+/*
+ * Pinned memory counts against a limit that many systems set low. What cannot be sent from is tried
+ * with every packet, and told once a second.
+ */
 static void
-explain(const struct mlx5pp_port *port, size_t len, int err)
+explain(struct mlx5pp_port *port, size_t len, int err)
 {
+	const uint64_t now = rte_rdtsc();
 	struct rlimit limit;
 
+	if (now < port->mrs.tell_at)
+		return;
+	port->mrs.tell_at = now + rte_get_tsc_hz();
 	if (err == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 		limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < len)
 		MLX5PP_LOG(ERR,
 			"%s: cannot register %zu KiB, of which only %zu KiB may be pinned; raise "
-			"the "
-			"limit (ulimit -l unlimited)",
+			"the limit (ulimit -l unlimited)",
 			port->args.ibdev, len >> 10, (size_t)limit.rlim_cur >> 10);
 	else if (err == ENOMEM)
 		MLX5PP_LOG(ERR,
@@ -106,7 +113,6 @@ add_range(struct mlx5pp_port *port, uintptr_t start, uintptr_t end, bool page)
 		.mr = mr,
 		.page = page,
 	};
-	mrs->registered++;
 	return 0;
 }
 
@@ -214,6 +220,7 @@ int
 mlx5pp_mr_add_pool(struct mlx5pp_port *port, struct rte_mempool *mp)
 {
 	rte_spinlock_lock(&port->mrs.lock);
+	port->mrs.tell_at = 0;
 	const int err = add_pool(port, mp);
 
 	rte_spinlock_unlock(&port->mrs.lock);
@@ -264,18 +271,22 @@ mlx5pp_mr_of_mbuf(struct mlx5pp_port *port, const struct rte_mbuf *m, struct mlx
 {
 	const uintptr_t start = rte_pktmbuf_mtod(m, uintptr_t), end = start + m->data_len;
 	struct rte_mempool *mp = pool_of_data(m);
+	struct mlx5pp_mrs *mrs = &port->mrs;
 	bool known;
 
-	rte_spinlock_lock(&port->mrs.lock);
-	known = find(&port->mrs, start, end, true, found);
+	rte_spinlock_lock(&mrs->lock);
+	known = find(mrs, start, end, true, found);
 	if (!known) {
+		const uint32_t before = mrs->n;
+
 		if (mp != NULL)
 			add_pool(port, mp);
 		else
 			add_pages(port, start, end);
-		known = find(&port->mrs, start, end, true, found);
+		mrs->registered += mrs->n - before;
+		known = find(mrs, start, end, true, found);
 	}
-	rte_spinlock_unlock(&port->mrs.lock);
+	rte_spinlock_unlock(&mrs->lock);
 	return known;
 }
 
