@@ -179,8 +179,18 @@ release(struct pp_zone *zone, const void *addr, unsigned int order)
 /* ---- the lock and the return stack ---- */
 
 /*
- * One by one, and not counted while in neither place: a kill loses one block at most. Only who
- * holds the lock pops, so that the head cannot come back in between.
+ * Pages are counted only while they are there, by pushers too: a kill may leave too few counted,
+ * even less than none, but never a page that nobody can have.
+ */
+static void
+count_returned(struct pp_zone *zone, uint64_t pages)
+{
+	pp_fetch_add(&zone->returned_pages, pages);
+}
+
+/*
+ * One by one: a kill loses one block at most. Only who holds the lock pops, so that the head cannot
+ * come back in between.
  */
 static void
 absorb_returned(struct pp_zone *zone)
@@ -190,10 +200,12 @@ absorb_returned(struct pp_zone *zone)
 	while (page != NULL) {
 		const unsigned int order = page->order;
 
+		count_returned(zone, -(UINT64_C(1) << order));
 		if (!__atomic_compare_exchange_n(&zone->returned, &page, page->returned, false,
-			    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			count_returned(zone, UINT64_C(1) << order);
 			continue;
-		pp_fetch_add(&zone->returned_pages, -(UINT64_C(1) << order));
+		}
 		pp_zone_insert(zone, page, order);
 		zone->stats.frees[order]++;
 		page = pp_load_acquire(&zone->returned);
@@ -245,11 +257,11 @@ push_returned(struct pp_zone *zone, const void *addr, unsigned int order)
 
 	if (!is_freeable(page, order) || !pp_page_take(page, PP_PAGE_RETURNED))
 		return -EINVAL;
-	pp_fetch_add(&zone->returned_pages, UINT64_C(1) << order);
 	page->returned = pp_load_relaxed(&zone->returned);
 	while (!__atomic_compare_exchange_n(
 		&zone->returned, &page->returned, page, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
+	count_returned(zone, UINT64_C(1) << order);
 	return 0;
 }
 
@@ -435,7 +447,9 @@ pp_zone_pages(const struct pp_zone *zone)
 uint64_t
 pp_zone_free_pages(const struct pp_zone *zone)
 {
-	return pp_load_relaxed(&zone->free_pages) + pp_load_relaxed(&zone->returned_pages);
+	const int64_t returned = (int64_t)pp_load_relaxed(&zone->returned_pages);
+
+	return pp_load_relaxed(&zone->free_pages) + (returned > 0 ? (uint64_t)returned : 0);
 }
 
 unsigned int
