@@ -24,7 +24,7 @@
 #define OBJECTS  64u
 #define LCORE    5  /* the children's */
 #define CHILDREN 20 /* more than there is room for at once */
-#define PLACES   16 /* for processes that live */
+#define PLACES   16 /* for processes that are there at once */
 
 static struct rte_mempool *mp;
 static struct pp_recycler *recycler;
@@ -226,21 +226,66 @@ assert_waits_for_slow_put(struct worker *slow, void (*f)(void *unused))
 	end_slow_put(slow);
 }
 
-/* Those of more processes than there are places for are counted together, and waited for. */
 static void
-those_without_a_place_are_waited_for(void **state __rte_unused)
+put_one(void)
 {
-	struct worker *slow = worker_start(false);
-	pid_t child[PLACES];
 	void *object;
 
-	fill_places(child);
 	assert_int_equal(rte_mempool_get(mp, &object), 0);
-	begin_slow_put(slow, object);
-	kill_those_in_places(child);
-	assert_waits_for_slow_put(slow, quiesce);
-	worker_end(slow, false);
+	rte_mempool_put(mp, object);
+}
+
+static void
+put_and_tell(void *unused __rte_unused)
+{
+	put_one();
+	pp_store_release(&quiet, true);
+}
+
+/* Who finds no place waits for one, be it that its holder is killed. */
+static void
+one_more_than_there_are_places_for_waits(void **state __rte_unused)
+{
+	struct worker *more = worker_start(false);
+	pid_t child[PLACES];
+
+	fill_places(child);
+	pp_store_release(&quiet, false);
+	worker_begin(more, put_and_tell, NULL);
+	usleep(20000);
+	assert_false(pp_load_acquire(&quiet));
+	kill_child(child[PLACES / 2]);
+	worker_wait(more);
+	for (unsigned int i = 0; i < PLACES; i++)
+		if (i != PLACES / 2)
+			kill_child(child[i]);
+	worker_end(more, false);
+	pp_recycle_quiesce(recycler);
 	assert_int_equal(pp_recycle_died(recycler), PLACES);
+}
+
+/* A place is for as long as somebody is there: any number of processes may live. */
+static void
+the_living_leave_their_places(void **state __rte_unused)
+{
+	pid_t child[CHILDREN];
+
+	for (unsigned int i = 0; i < CHILDREN; i++) {
+		child[i] = fork();
+		assert_true(child[i] >= 0);
+		if (child[i] == 0) {
+			RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
+			put_one();
+			raise(SIGSTOP);
+		}
+		assert_int_equal(waitpid(child[i], NULL, WUNTRACED), child[i]);
+	}
+	/* and one of many that dies there is not waited for */
+	child_in_enqueue(LCORE_ID_ANY, SIG_DFL);
+	pp_recycle_quiesce(recycler);
+	for (unsigned int i = 0; i < CHILDREN; i++)
+		kill_child(child[i]);
+	assert_int_equal(pp_recycle_died(recycler), 1);
 }
 
 /* ---- who takes a queue over, or closes it, finds nobody at its cache ---- */
@@ -305,15 +350,6 @@ the_dead_count_once(void **state __rte_unused)
 		assert_null(at_kill);
 		assert_int_equal(pp_recycle_died(recycler), i + 1);
 	}
-}
-
-static void
-put_one(void)
-{
-	void *object;
-
-	assert_int_equal(rte_mempool_get(mp, &object), 0);
-	rte_mempool_put(mp, object);
 }
 
 /* One takes the place of the dead that another was looking at: that one takes the next. */
@@ -391,7 +427,8 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(the_dead_make_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_living_are_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			those_without_a_place_are_waited_for, setup, teardown),
+			one_more_than_there_are_places_for_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_living_leave_their_places, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_owner_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_dead_count_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(their_places_are_taken_once, setup, teardown),

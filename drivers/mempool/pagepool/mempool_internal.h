@@ -13,7 +13,7 @@ extern int pp_mempool_logtype;
 	rte_log(RTE_LOG_##level, pp_mempool_logtype, "mempool pagepool: " fmt "\n", ##__VA_ARGS__)
 
 /* One more whenever anything changes that processes share: of pools, zones, caches or depots. */
-#define PP_MEMPOOL_GENERATION UINT64_C(2)
+#define PP_MEMPOOL_GENERATION UINT64_C(3)
 
 /*
  * What a process must agree about before it touches a pool: a secondary process of another binary

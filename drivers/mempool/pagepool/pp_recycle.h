@@ -18,8 +18,7 @@
  * mark back, or a queue's cache over, first waits in pp_recycle_quiesce() until nobody is in the
  * middle of enqueue, or has died there: pp_recycle_died() counts those. The marks' users pay plain
  * loads and stores for that, the one who waits a membarrier. Threads without an lcore id are told
- * apart by process, in up to 16 living ones; one of yet another that is killed there is waited for
- * without end.
+ * apart by process: while those of 16 are in the middle of enqueue, one of yet another waits.
  *
  * Pools where nobody recycles run the code that they have always run.
  */

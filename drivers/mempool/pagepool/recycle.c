@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -23,7 +24,7 @@ struct lane {
 	uint32_t busy;
 } __rte_cache_aligned;
 
-#define PROCESSES 16 /* alive, whose threads without an lcore id are told apart */
+#define PROCESSES 16 /* whose threads without an lcore id are in the middle of enqueue at once */
 
 struct pp_recycler {
 	struct rte_mempool *mp;
@@ -32,7 +33,6 @@ struct pp_recycler {
 	bool fences;  /* there is no membarrier: who marks must fence */
 	/* Threads without an lcore id in the middle of enqueue: their process, and how many. */
 	uint64_t away[PROCESSES]; /* pid in the upper half; atomic */
-	uint64_t away_others;     /* of more processes; atomic */
 	uint64_t died;            /* in the middle of enqueue; atomic */
 	struct pp_recycle_queue *queue[PP_RECYCLE_QUEUES + 1];
 	struct lane lane[RTE_MAX_LCORE];
@@ -50,31 +50,50 @@ pid_of(uint64_t away)
 	return (uint32_t)(away >> 32);
 }
 
-/* One more thread of this process; where it is counted. */
+/* One more thread of this process. False: somebody changed the word before. */
+static bool
+take_place(struct pp_recycler *recycler, uint64_t *slot, uint64_t word)
+{
+	const bool ours = pid_of(word) == pp_self;
+	const uint64_t next = ours ? word + 1 : (uint64_t)pp_self << 32 | 1;
+
+	if (!__atomic_compare_exchange_n(
+		    slot, &word, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return false;
+	if (!ours)
+		pp_fetch_add(&recycler->died, (uint32_t)word);
+	return true;
+}
+
+static uint64_t *
+find_place(struct pp_recycler *recycler)
+{
+	uint64_t word;
+
+	for (unsigned int i = 0; i < PROCESSES; i++) {
+		word = pp_load_relaxed(&recycler->away[i]);
+		if (pid_of(word) == pp_self && take_place(recycler, &recycler->away[i], word))
+			return &recycler->away[i];
+	}
+	/* that nobody is at, or only dead ones are */
+	for (unsigned int i = 0; i < PROCESSES; i++) {
+		word = pp_load_relaxed(&recycler->away[i]);
+		if (((uint32_t)word == 0 || pp_process_is_dead(pid_of(word))) &&
+			take_place(recycler, &recycler->away[i], word))
+			return &recycler->away[i];
+	}
+	return NULL;
+}
+
+/* Where the thread is counted. While all places are taken it waits: those there leave, or die. */
 static __rte_noinline uint64_t *
 enter_away(struct pp_recycler *recycler)
 {
-	uint64_t *slot = recycler->away, word;
-	unsigned int i = 0;
+	uint64_t *place;
 
-	while (i < PROCESSES && pid_of(pp_load_relaxed(&slot[i])) != pp_self)
-		i++;
-	if (i < PROCESSES) {
-		__atomic_fetch_add(&slot[i], 1, __ATOMIC_SEQ_CST);
-		return &slot[i];
-	}
-	for (i = 0; i < PROCESSES; i++) {
-		word = pp_load_relaxed(&slot[i]);
-		if (word != 0 && !pp_process_is_dead(pid_of(word)))
-			continue;
-		if (__atomic_compare_exchange_n(&slot[i], &word, (uint64_t)pp_self << 32 | 1, false,
-			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
-			pp_fetch_add(&recycler->died, (uint32_t)word);
-			return &slot[i];
-		}
-	}
-	__atomic_fetch_add(&recycler->away_others, 1, __ATOMIC_SEQ_CST);
-	return &recycler->away_others;
+	while ((place = find_place(recycler)) == NULL)
+		sched_yield();
+	return place;
 }
 
 /* What leave() wants: where a thread without an lcore id is counted. */
@@ -142,8 +161,6 @@ pp_recycle_quiesce(struct pp_recycler *recycler)
 		wait_for_lane(recycler, &recycler->lane[i]);
 	for (unsigned int i = 0; i < PROCESSES; i++)
 		wait_for_away(recycler, &recycler->away[i]);
-	while (pp_load_acquire(&recycler->away_others) != 0)
-		rte_pause();
 }
 
 uint64_t
