@@ -380,6 +380,7 @@ pcp_free_pages_nested(struct pcp *pcp, void *page, unsigned int order)
 		return;
 	}
 	list->loaded->page[count] = page;
+	pp_compiler_barrier(); /* a kill leaves no count without its page */
 	pp_store_relaxed(&list->state, state + 1);
 }
 
@@ -445,6 +446,7 @@ pcp_free_pages(struct pcp *pcp, void *page, unsigned int order)
 		return;
 	}
 	list->loaded->page[count] = page;
+	pp_compiler_barrier(); /* a kill leaves no count without its page */
 	pp_store_relaxed(&list->state, state + 1);
 	pcp_close(pcp);
 }
@@ -489,6 +491,7 @@ pcp_free_bulk(struct pcp *pcp, void *const *pages, uint32_t n)
 		return;
 	}
 	pcp_copy(&list->loaded->page[count], pages, n);
+	pp_compiler_barrier();
 	pp_store_relaxed(&list->state, state + n);
 	pcp_close(pcp);
 }

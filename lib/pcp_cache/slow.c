@@ -288,6 +288,7 @@ list_push(struct pcp *pcp, unsigned int order, void *const *pages, uint32_t n)
 			continue;
 		}
 		pcp_copy(&list->loaded->page[count], pages, k);
+		pp_compiler_barrier(); /* a kill leaves no count without its pages */
 		pcp_set_count(list, count + k);
 		pages += k;
 		n -= k;
