@@ -172,12 +172,24 @@ pcp_cache_create(struct pp_zone *zone, const struct pcp_config *asked)
 	return cache;
 }
 
+/* Their lists are not to be trusted, and their claims have no end. */
+static void
+bury_orphans(struct pcp_cache *cache)
+{
+	pp_lock(&cache->depot->reclaim_lock);
+	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
+		if (pcp_is_orphan(&pcp_caches(cache)[i]))
+			pcp_bury(&pcp_caches(cache)[i]);
+	pp_unlock(&cache->depot->reclaim_lock);
+}
+
 void
 pcp_cache_destroy(struct pcp_cache *cache)
 {
 	if (cache == NULL)
 		return;
 	pcp_process_leaves(cache);
+	bury_orphans(cache);
 	/* Those of other processes, and of lcores that EAL does not know any more. */
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
 		vacate_for_good(&cache->pcp[i]);

@@ -83,8 +83,10 @@ pcp_attempt_missed(const struct pcp_attempt *attempt, const struct pcp_depot *de
 static void
 lock(struct pcp_depot *depot, struct pp_lock *which)
 {
-	if (unlikely(pp_lock(which)))
-		pcp_count_arrival(depot);
+	if (likely(!pp_lock(which)))
+		return;
+	pp_store_relaxed(&depot->inherited, true);
+	pcp_count_arrival(depot);
 }
 
 static void
@@ -209,9 +211,11 @@ lock_any(struct pcp_depot *depot, unsigned int order, enum pcp_kind kind)
 		else
 			unlock_shelf(&list->shelf[i]);
 	}
+	if (shelf == NULL)
+		return NULL;
 	const uint32_t found = (uint32_t)(shelf - list->shelf);
 
-	if (shelf != NULL && found != pp_load_relaxed(&list->found[kind]))
+	if (found != pp_load_relaxed(&list->found[kind]))
 		pp_store_relaxed(&list->found[kind], found);
 	return shelf;
 }

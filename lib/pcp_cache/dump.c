@@ -199,7 +199,8 @@ depot_list_is_valid(const struct pcp_depot *depot, unsigned int order)
 		if (!holds_full_ones(&list->shelf[i], list->batch))
 			return false;
 	return list->partial != NULL && list->partial->count <= list->batch &&
-	       (n == expected || (depot->buried > 0 && n < expected));
+	       (n == expected ||
+		       ((depot->buried > 0 || pp_load_relaxed(&depot->inherited)) && n < expected));
 }
 
 bool
@@ -217,7 +218,9 @@ pcp_cache_is_valid(struct pcp_cache *cache)
 	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++) {
 		const struct pcp *pcp = &pcp_caches(cache)[i];
 
-		valid = valid && pcp->busy == 0;
+		/* nobody buries those who died in their first call, before they had lists */
+		valid = valid && (pcp->busy == 0 ||
+					 pp_load_relaxed(&pcp->attention) & PCP_ATTENTION_OFFLINE);
 		for (unsigned int order = 0; order <= depot->config.max_order; order++)
 			valid = valid && list_is_valid(&pcp->list[order], depot->list[order].batch);
 	}

@@ -89,6 +89,7 @@ struct pcp_depot {
 	 * zone. Atomic. */
 	uint64_t arrivals;
 	uint64_t taken; /* partial magazines, for an empty one */
+	bool inherited; /* of a lock here: its holder may have taken a magazine along */
 
 	struct pcp_depot_list list[PCP_ORDERS] __rte_cache_aligned;
 
@@ -418,6 +419,9 @@ void pcp_process_leaves(struct pcp_cache *cache);
  */
 int pcp_process_with_cache(
 	uint32_t zone_id, int (*show)(struct pcp_cache *cache, void *arg), void *arg);
+
+/* Of another process, that is gone. Costs a system call where it is another's. */
+bool pcp_is_orphan(const struct pcp *pcp);
 
 /* Killed in the middle of an exchange: what the lists name may be elsewhere by now. */
 void pcp_drop_lists(struct pcp *pcp);

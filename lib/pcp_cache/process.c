@@ -96,6 +96,14 @@ pcp_process_with_cache(uint32_t zone_id, int (*show)(struct pcp_cache *cache, vo
 
 /* ---- those that were killed ---- */
 
+bool
+pcp_is_orphan(const struct pcp *pcp)
+{
+	const uint32_t owner = pp_load_acquire(&pcp->owner_pid);
+
+	return owner != pp_self && owner != 0 && pp_process_is_dead(owner);
+}
+
 void
 pcp_drop_lists(struct pcp *pcp)
 {
@@ -125,7 +133,6 @@ pcp_bury(struct pcp *pcp)
 {
 	struct pcp_depot *depot = pcp->cache->depot;
 	struct pp_zone_stats stats;
-	uint64_t moved = 0;
 
 	PCP_LOG(NOTICE, "%s: process %u died and left the cache of lcore %u%s",
 		pp_zone_name(depot->zone), pcp->owner_pid, pcp_lcore_id(pcp),
@@ -134,8 +141,12 @@ pcp_bury(struct pcp *pcp)
 	pp_zone_get_stats(depot->zone, &stats);
 	if (pcp->moving)
 		pcp_drop_lists(pcp);
-	else
-		moved = pcp_flush(pcp);
+	/* Killed while it parked them, it left counts above the capacity: they are good. */
+	for (unsigned int order = 0; order < PCP_ORDERS; order++)
+		if (pcp->list[order].loaded != NULL)
+			pcp->list[order].capacity = depot->list[order].batch;
+	const uint64_t moved = pcp_flush(pcp);
+
 	for (unsigned int order = 0; order < PCP_ORDERS; order++)
 		pcp->list[order].capacity = 0;
 	pp_store_relaxed(&pcp->locked, 0);

@@ -57,17 +57,11 @@ look(const struct pcp *pcp)
 	return holds_pages(pcp) ? IDLE : NOTHING;
 }
 
-/*
- * Of another process, that is gone. Costs a system call for each other process. Handlers leave them
- * to others: to log it may take locks that they have interrupted.
- */
+/* Handlers leave them to others: to log it may take locks that they have interrupted. */
 static bool
 is_orphan(const struct pcp *pcp)
 {
-	const uint32_t owner = pp_load_acquire(&pcp->owner_pid);
-
-	return pcp_thread.running == NULL && owner != pp_self && owner != 0 &&
-	       pp_process_is_dead(owner);
+	return pcp_thread.running == NULL && pcp_is_orphan(pcp);
 }
 
 static void

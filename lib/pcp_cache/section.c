@@ -28,12 +28,13 @@ bring_magazines(struct pcp *pcp)
 
 	char *memory = (char *)(block + 1);
 
-	for (unsigned int order = 0; order <= depot->config.max_order; order++) {
+	/* Order 0 says that all are there, so it comes last: a kill may come first. */
+	for (unsigned int order = depot->config.max_order + 1; order-- > 0;) {
 		struct pcp_list *list = &pcp->list[order];
 		const size_t magazine_size = pcp_magazine_size(depot->list[order].batch);
 
-		list->loaded = (struct pcp_magazine *)memory;
-		list->previous = (struct pcp_magazine *)(memory + magazine_size);
+		pp_store_relaxed(&list->previous, (struct pcp_magazine *)(memory + magazine_size));
+		pp_store_release(&list->loaded, (struct pcp_magazine *)memory);
 		memory += 2 * magazine_size;
 	}
 	return true;

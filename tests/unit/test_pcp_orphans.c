@@ -413,6 +413,73 @@ handlers_bury_nobody(void **state __rte_unused)
 	assert_int_equal(pcp_unit_stats().buried, 1);
 }
 
+/* As the zone will find it. */
+static void
+destroy_caches(uint64_t in_use)
+{
+	pcp_cache_destroy(cache);
+	assert_true(pp_zone_is_valid(zone));
+	assert_int_equal(stats_of(zone).bad_frees, 0);
+	assert_int_equal(pp_zone_abandon(zone), in_use);
+}
+
+/* It died as a claimer: nobody else would take the claim back. */
+static void
+claims_of_the_dead_do_not_hold_up_the_end(void **state __rte_unused)
+{
+	pcp_unit_open(ZONE_PAGES, (struct pcp_config){.batch = BATCH});
+	pp_fetch_or(&cached_by(dead_pid())->attention, PCP_ATTENTION_CLAIMED);
+	destroy_caches(0);
+}
+
+/* It died while a magazine changed places, whose pages somebody may have by now. */
+static void
+lists_of_the_dead_are_not_believed_at_the_end(void **state __rte_unused)
+{
+	pcp_unit_open(ZONE_PAGES, (struct pcp_config){.batch = BATCH});
+	struct pcp *pcp = cached_by(dead_pid());
+	const uint64_t there = pcp_cached_pages(pcp);
+
+	pcp->held = pcp_held(pcp, 0);
+	pcp->moving = 1;
+	destroy_caches(there);
+}
+
+/* It died while it parked its lists: nothing is wrong with the counts. */
+static void
+half_parked_lists_are_believed(void **state __rte_unused)
+{
+	pcp_unit_open(
+		ZONE_PAGES, (struct pcp_config){.batch = BATCH, .checks = PCP_CHECKS_DEFERRED});
+	struct pcp *pcp = cached_by(dead_pid());
+
+	pcp->list[0].capacity = 0;
+	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_int_equal(pcp_unit_stats().buried, 1);
+	pcp_unit_close();
+}
+
+/* It died in its first call, before it had lists: there is nothing to bury, nor to complain of. */
+static void
+death_in_the_first_call_leaves_valid_caches(void **state __rte_unused)
+{
+	handle(LCORE)->owner_pid = dead_pid();
+	handle(LCORE)->busy = 1;
+	assert_true(pcp_cache_is_valid(cache));
+}
+
+/* It took one along from the depot, whose lock says so. */
+static void
+a_magazine_may_be_lost_with_a_lock(void **state __rte_unused)
+{
+	struct pcp_shelf *shelf = &cache->depot->list[0].shelf[0];
+
+	shelf->lock.holder = dead_pid();
+	shelf->stack[PCP_EMPTY].top--;
+	assert_int_equal(obtainable(), ZONE_PAGES);
+	assert_true(pcp_cache_is_valid(cache));
+}
+
 /* ---- mode spin: a lock per cache, too, may have had a holder that is dead ---- */
 
 static void
@@ -461,8 +528,7 @@ lists_under_a_dead_ones_lock_are_dropped(void **state __rte_unused)
 		assert_int_equal(pcp->moving, 0);
 		assert_int_equal(pcp->lock.holder, 0);
 		assert_true(pp_zone_is_valid(zone));
-		pcp_cache_destroy(cache);
-		assert_int_equal(pp_zone_abandon(zone), there);
+		destroy_caches(there);
 	}
 }
 
@@ -540,6 +606,11 @@ main(void)
 		TEST(this_lcores_cache_is_not_had_while_it_is_anothers),
 		TEST(anybody_can_drain),
 		TEST(buried_once),
+		TEST(death_in_the_first_call_leaves_valid_caches),
+		TEST(a_magazine_may_be_lost_with_a_lock),
+		cmocka_unit_test(claims_of_the_dead_do_not_hold_up_the_end),
+		cmocka_unit_test(lists_of_the_dead_are_not_believed_at_the_end),
+		cmocka_unit_test(half_parked_lists_are_believed),
 		cmocka_unit_test(locks_of_caches_are_inherited),
 		cmocka_unit_test(lists_under_a_dead_ones_lock_are_dropped),
 		cmocka_unit_test(who_leaves_waits_for_its_lock),
