@@ -186,6 +186,12 @@ bench_run(struct bench *bench)
 
 	if (bench->n_cases == 0)
 		return seats_none_left(bench);
+	if (bench->need.objects == 0) {
+		cli_error("objects take more than --memory %u in all cases; give more, or ask for "
+			  "fewer or smaller ones",
+			bench->options->memory);
+		return -ENOMEM;
+	}
 	if (measure_init(bench->need.objects) != 0) {
 		cli_error("no memory for %u objects; reserve more hugepages, or ask for smaller "
 			  "--batches",

@@ -52,6 +52,14 @@ check_files(const struct options *options)
 	for (uint32_t i = 0; i < RTE_DIM(paths); i++) {
 		const int err = paths[i] == NULL ? 0 : json_can_save(paths[i]);
 
+		for (uint32_t j = 0; j < i; j++) {
+			if (paths[i] != NULL && paths[j] != NULL &&
+				strcmp(paths[i], paths[j]) == 0) {
+				cli_error("--%s and --%s both name %s; give each a file", names[j],
+					names[i], paths[i]);
+				return CLI_EXIT_USAGE;
+			}
+		}
 		if (err < 0) {
 			save_failed(paths[i], names[i], err);
 			return CLI_EXIT_FAILURE;
@@ -112,17 +120,14 @@ find_separator(int argc, char **argv)
 	return argc > 1 && options_is_command(argv[1]) ? 1 : cli_find_word(argc, argv, "--");
 }
 
-int
-main(int argc, char **argv)
+static int
+run_program(int argc, char **argv)
 {
 	const int eal_argc = find_separator(argc, argv);
 	const int skip = eal_argc + (eal_argc < argc && strcmp(argv[eal_argc], "--") == 0);
 	struct options options;
 	int status;
 
-	cli_set_program(PROGRAM);
-	if (argc > 1 && strcmp(argv[1], WORKER_WORD) == 0)
-		return worker_main(argc, argv);
 	if (cli_has_word(eal_argc, argv, "--help") || cli_has_word(eal_argc, argv, "-h")) {
 		options_print_help(stdout);
 		return 0;
@@ -155,4 +160,13 @@ main(int argc, char **argv)
 	status = run(&options);
 	rte_eal_cleanup();
 	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	cli_start(PROGRAM);
+	if (argc > 1 && strcmp(argv[1], WORKER_WORD) == 0)
+		return worker_main(argc, argv);
+	return cli_finish(run_program(argc, argv));
 }

@@ -36,6 +36,7 @@ write_csv(FILE *f, const void *arg)
 {
 	const struct bench *bench = arg;
 
+	errno = 0;
 	for (uint32_t c = 0; c < RTE_DIM(columns); c++)
 		fprintf(f, "%s%c", columns[c], c + 1 < RTE_DIM(columns) ? ',' : '\n');
 	for (uint32_t i = 0; i < bench->n_cases; i++) {
@@ -48,7 +49,9 @@ write_csv(FILE *f, const void *arg)
 			json_decref(row);
 		}
 	}
-	return ferror(f) ? -EIO : 0;
+	if (fflush(f) == 0 && !ferror(f))
+		return 0;
+	return errno != 0 ? -errno : -EIO;
 }
 
 int

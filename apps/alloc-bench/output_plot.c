@@ -143,25 +143,42 @@ write_bars(const struct bench *bench, FILE *f)
 	fprintf(f, "EOD\nplot $bars using 2:xtic(1) with boxes notitle\n");
 }
 
+/* gnuplot says nothing when the disk is full: a picture ends as its format does. */
+static bool
+is_whole(const char *file, const char *end, size_t length)
+{
+	char tail[16] = "";
+	FILE *f = fopen(file, "re");
+	size_t n = 0;
+
+	if (f != NULL && fseek(f, -(long)sizeof(tail), SEEK_END) == 0)
+		n = fread(tail, 1, sizeof(tail), f);
+	if (f != NULL)
+		fclose(f);
+	return n == sizeof(tail) && memmem(tail, sizeof(tail), end, length) != NULL;
+}
+
 static int
 write_plot(FILE *f, const void *arg)
 {
 	const struct bench *bench = arg;
-	const char *dot = strrchr(bench->options->plot, '.');
+	const bool is_png = strcmp(strrchr(bench->options->plot, '.'), ".png") == 0;
+	const char *const end = is_png ? "IEND" : "</svg>";
 	FILE *gnuplot = popen("gnuplot 2>/dev/null", "we");
+	char file[64];
 
 	if (gnuplot == NULL)
 		return -errno;
+	snprintf(file, sizeof(file), "/proc/%d/fd/%d", getpid(), fileno(f));
 	fprintf(gnuplot,
-		"set terminal %s size 1600,1000\nset output '/proc/%d/fd/%d'\n"
+		"set terminal %s size 1600,1000\nset output '%s'\n"
 		"set title '%s'\nset ylabel 'ns per %s, median'\nset grid\n",
-		strcmp(dot, ".png") == 0 ? "png" : "svg", getpid(), fileno(f), bench->test->name,
-		bench->test->unit);
+		is_png ? "png" : "svg", file, bench->test->name, bench->test->unit);
 	if (bench->test->x != NULL)
 		write_groups(bench, gnuplot);
 	else
 		write_bars(bench, gnuplot);
-	return pclose(gnuplot) == 0 ? 0 : -EIO;
+	return pclose(gnuplot) == 0 && is_whole(file, end, strlen(end)) ? 0 : -EIO;
 }
 
 int

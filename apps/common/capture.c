@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,20 @@
 #include "capture.h"
 
 static int held_fd = -1, stdout_fd = -1, stderr_fd = -1;
+static struct sigaction before;
+
+/* The library gave up, as rte_panic() does: its last words must not get lost. */
+static void
+show_last_words(int signal)
+{
+	char text[1024];
+	off_t at = 0;
+	ssize_t n;
+
+	(void)signal;
+	while ((n = pread(held_fd, text, sizeof(text), at)) > 0 && write(stderr_fd, text, n) == n)
+		at += n;
+}
 
 /* The library called exit(), as EAL does after --log-level=help: what it printed was the aim. */
 static void
@@ -39,6 +54,7 @@ capture_begin(void)
 	stderr_fd = dup(STDERR_FILENO);
 	if (held_fd < 0 || stdout_fd < 0 || stderr_fd < 0)
 		return -errno;
+	sigaction(SIGABRT, &(struct sigaction){.sa_handler = show_last_words}, &before);
 	dup2(held_fd, STDOUT_FILENO);
 	dup2(held_fd, STDERR_FILENO);
 	return 0;
@@ -53,6 +69,7 @@ capture_end(void)
 
 	fflush(stdout);
 	fflush(stderr);
+	sigaction(SIGABRT, &before, NULL);
 	dup2(stdout_fd, STDOUT_FILENO);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stdout_fd);

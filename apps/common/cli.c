@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -11,9 +13,29 @@
 static const char *program = "?";
 
 void
-cli_set_program(const char *name)
+cli_start(const char *name)
 {
+	int fd;
+
 	program = name;
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int
+cli_finish(int status)
+{
+	const bool failed = ferror(stdout) != 0;
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	cli_error("cannot write to standard output: %s; give it more room, or another file",
+		errno != 0 ? strerror(errno) : "Input/output error");
+	return status == 0 ? CLI_EXIT_FAILURE : status;
 }
 
 void

@@ -40,8 +40,15 @@ struct cli_option {
 	void *value;              /* left alone when the option is not given */
 };
 
-/* The name that starts every line of cli_error(); kept by reference. */
-void cli_set_program(const char *name);
+/*
+ * To be called first. The name starts every line of cli_error(); kept by reference. Standard files
+ * that are closed become /dev/null, or a file of ours would take their place.
+ */
+void cli_start(const char *name);
+
+/* To be called last: `status`, or after a line that what was printed did not arrive, a failure's.
+ */
+int cli_finish(int status);
 
 /* "<program>: <message>" and a newline on stderr; by convention "<cause>; <remedy>". */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

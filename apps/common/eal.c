@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rte_common.h>
@@ -20,6 +21,7 @@
 
 #define HUGEPAGES   "/sys/kernel/mm/hugepages"
 #define ADDED_MAX   6
+#define FILES_MIN   64 /* with fewer EAL dies, or says that memory is missing */
 #define DPDK_SERIES RTE_STR(RTE_VER_YEAR) "." RTE_STR(RTE_VER_MONTH)
 #define HUGE_REMEDY "reserve some (sysctl vm.nr_hugepages=512), or run with --no-huge -m 512"
 
@@ -72,10 +74,31 @@ eal_free_hugepages(void)
 	return total;
 }
 
-/* What EAL says in a page, or not at all, is found here before it starts. */
+/* Without a primary process EAL would wait for one, and with one its ports and memory are not ours.
+ */
+static int
+refuse_secondary(void)
+{
+	cli_error("it must be a primary process; leave out --proc-type, or give a --file-prefix of "
+		  "its "
+		  "own");
+	return CLI_EXIT_FAILURE;
+}
+
+static bool
+wants_secondary(int argc, char **argv)
+{
+	const int i = cli_find_word(argc, argv, "--proc-type");
+
+	return cli_has_word(argc, argv, "--proc-type=secondary") ||
+	       (i + 1 < argc && strcmp(argv[i + 1], "secondary") == 0);
+}
+
+/* What EAL says in a page, otherwise or not at all, is found here before it starts. */
 static int
 check_arguments(int argc, char **argv, eal_own_option *is_own)
 {
+	struct rlimit files;
 	int i;
 
 	for (i = 1; i < argc; i++) {
@@ -84,6 +107,13 @@ check_arguments(int argc, char **argv, eal_own_option *is_own)
 				program_invocation_short_name);
 			return CLI_EXIT_USAGE;
 		}
+	}
+	if (wants_secondary(argc, argv))
+		return refuse_secondary();
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FILES_MIN) {
+		cli_error("this process may open %u files only; raise the limit (ulimit -n 1024)",
+			(unsigned int)files.rlim_max);
+		return CLI_EXIT_FAILURE;
 	}
 	if (!has_option(argc, argv, "--no-huge") && eal_free_hugepages() == 0) {
 		cli_error("no free hugepages; " HUGE_REMEDY);
@@ -139,6 +169,10 @@ static const struct {
 		"see EAL's options in DPDK's guide; the program's own come after '--'",
 		CLI_EXIT_USAGE},
 	{"hugepage information", "mount a hugetlbfs, use --in-memory, or run with --no-huge -m 512",
+		CLI_EXIT_FAILURE},
+	{"virtual area",
+		"raise the limit of address space (ulimit -v unlimited), or run with --no-huge "
+		"-m 512",
 		CLI_EXIT_FAILURE},
 	{"memory", HUGE_REMEDY, CLI_EXIT_FAILURE},
 	{"allocat", HUGE_REMEDY, CLI_EXIT_FAILURE},
@@ -223,6 +257,8 @@ eal_start(int argc, char **argv, bool devices, eal_own_option *is_own)
 	free(all);
 	if (status < 0) {
 		status = explain(output);
+	} else if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+		status = refuse_secondary(); /* which --proc-type auto came to */
 	} else {
 		fputs(output, stderr); /* warnings, or what --log-level asked for */
 		status = 0;

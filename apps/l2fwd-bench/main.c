@@ -69,14 +69,13 @@ out:
 	return status;
 }
 
-int
-main(int argc, char **argv)
+static int
+run_program(int argc, char **argv)
 {
 	const int eal_argc = cli_find_word(argc, argv, "--");
 	struct options options;
 	int status, err;
 
-	cli_set_program(PROGRAM);
 	if (cli_has_word(eal_argc, argv, "--help") || cli_has_word(eal_argc, argv, "-h")) {
 		options_print_help(stdout);
 		return 0;
@@ -108,4 +107,11 @@ main(int argc, char **argv)
 	status = bench(&options);
 	rte_eal_cleanup();
 	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	cli_start(PROGRAM);
+	return cli_finish(run_program(argc, argv));
 }

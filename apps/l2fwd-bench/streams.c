@@ -34,14 +34,14 @@ streams_check_lcores(const struct options *options, const struct ports *ports)
 	const unsigned int queues = ports->n * options->rxq, lcores = rte_lcore_count();
 
 	if (lcores < queues) {
-		cli_error("%u lcores are too few: every RX queue has one of its own, and %u ports "
+		cli_error("%u lcores, too few: every RX queue has one of its own, and %u ports "
 			  "x %u "
 			  "queues make %u; give EAL %u lcores or, to keep the main one idle, %u",
 			lcores, ports->n, options->rxq, queues, queues, queues + 1);
 		return -EINVAL;
 	}
 	if (lcores > queues + 1) {
-		cli_error("%u lcores are too many: no RX queue has two, and %u ports x %u queues "
+		cli_error("%u lcores, too many: no RX queue has two, and %u ports x %u queues "
 			  "make "
 			  "%u; give EAL %u lcores or, to keep the main one idle, %u",
 			lcores, ports->n, options->rxq, queues, queues, queues + 1);

@@ -54,6 +54,21 @@ refuses 2 '--plot has a quote' "$bench" "${ours[@]}" pages --plot "$tmp/new'.svg
 refuses 1 'cannot write .*No such file.*--json' "$bench" "${ours[@]}" pages --json "$tmp/none/new.json"
 refuses 1 'cannot write .*Is a directory.*--csv' "$bench" "${ours[@]}" pages --csv "$tmp"
 refuses 1 'not a regular file.*--json' "$bench" "${ours[@]}" pages --json /dev/null
+refuses 2 '--json and --csv both name' "$bench" "${ours[@]}" pages --json "$tmp/new.both" --csv "$tmp/new.both"
+mkdir "$tmp/full"
+mount -t tmpfs -o size=4k none "$tmp/full"
+short=(pages --subjects floor --batches 1-16 --rounds 3)
+for kind in json csv plot; do
+	[ "$kind" != plot ] || command -v gnuplot >/dev/null || continue
+	status=0
+	"$bench" "${ours[@]}" "${short[@]}" "--$kind" "$tmp/full/out.svg" >/dev/null 2>"$tmp/err" || status=$?
+	[ "$status" -eq 1 ] || { cat "$tmp/err"; fail "--$kind on a full disk: status $status"; }
+	grep -qE "^alloc-bench: .*(No space left on device|gnuplot cannot draw).*; choose another --$kind file" "$tmp/err" ||
+		{ cat "$tmp/err"; fail "--$kind on a full disk"; }
+	[ -z "$(ls -A "$tmp/full")" ] || fail "--$kind on a full disk leaves $(ls "$tmp/full")"
+done
+umount "$tmp/full"
+needs_stdout "$bench" "${ours[@]}" "${short[@]}"
 echo '{' >"$tmp/half.json"
 echo '{}' >"$tmp/other.json"
 echo '{"schema": 1, "program": "alloc-bench", "results": []}' >"$tmp/none.json"
@@ -74,6 +89,7 @@ refuses 1 'pipeline needs 2 lcores' "$bench" "${one[@]}" -- pipeline
 refuses 1 'contend needs 2 lcores' "$bench" "${one[@]}" -- contend
 refuses 1 'no subject is left' "$bench" "${ours[@]}" time --subjects floor
 refuses 1 'no subject is left' "$bench" "${ours[@]}" kmalloc --sizes 8 --subjects zone
+refuses 1 'more than --memory 256 in all cases; give more' "$bench" "${ours[@]}" pages --orders 9 --batches 65536
 refuses 2 'EAL does not start' "$bench" --in-memory --no-pci --lcores 0@4095 -- time
 refuses 1 'cannot be measured: Cannot allocate memory' "$bench" --lcores "$lcores" --no-pci --no-huge --no-shconf -m 16 \
 	-- kmalloc --count 1000000 --sizes 8 --subjects floor

@@ -63,12 +63,12 @@ refuses 1 'port 7 does not exist' "$bench" "${null[@]}" -- --ports 0,7
 refuses 1 'no Ethernet ports' "$bench" "${eal[@]}"
 refuses 1 'no Ethernet ports' "$bench" "${eal[@]}" --vdev net_af_packet0,iface=nothere
 eal_n 3
-refuses 1 '3 lcores are too many' "$bench" "${eal_args[@]}" --vdev net_null0
+refuses 1 '3 lcores, too many' "$bench" "${eal_args[@]}" --vdev net_null0
 eal_n 4
-refuses 1 '4 lcores are too many' "$bench" "${eal_args[@]}" --vdev net_null0 --vdev net_null1
+refuses 1 '4 lcores, too many' "$bench" "${eal_args[@]}" --vdev net_null0 --vdev net_null1
 eal_n 1
-refuses 1 '1 lcores are too few' "$bench" "${eal_args[@]}" --vdev net_null0 --vdev net_null1
-refuses 1 '2 lcores are too few' "$bench" "${null[@]}" -- --rxq 2
+refuses 1 '1 lcores, too few' "$bench" "${eal_args[@]}" --vdev net_null0 --vdev net_null1
+refuses 1 '2 lcores, too few' "$bench" "${null[@]}" -- --rxq 2
 refuses 1 'no more than 16 queues' "$bench" "${eal[@]}" --vdev net_ring0 -- --rxq 17
 refuses 1 'does not fit port 0, whose MTU is 1500' \
 	"$bench" "${null[@]}" -- --mode txonly --frame-size 1519
@@ -97,8 +97,33 @@ refuses 2 'lcore 120 unavailable|core list' "$bench" -l 120 --no-pci --vdev net_
 refuses 1 'net_nothing0' "$bench" "${eal[@]}" --vdev net_nothing0
 refuses 1 'librte_nothing.so' "$bench" "${null[@]}" -d librte_nothing.so
 
-# A plugin that wants a symbol which this DPDK does not have.
+refuses 1 'must be a primary process; leave out --proc-type' "$bench" "${null[@]}" --proc-type secondary
+refuses 1 'must be a primary process' "$bench" "${null[@]}" --proc-type=secondary
+
+# ---- limits ----
+# within LIMIT COMMAND...
+within() { bash -c 'ulimit $0; exec "$@"' "$@"; }
+refuses 1 'may open 40 files only; .*ulimit -n' within '-n 40' "$bench" "${null[@]}"
+[ -n "${PAGELANE_NO_HUGE-}" ] || refuses 1 'virtual area: .*; .*ulimit -v' within '-v 2000000' "$bench" "${null[@]}"
+
+# ---- standard files ----
+needs_stdout "$bench" --help
+needs_stdout "$bench" "${null[@]}" -- --duration 1
+"$bench" "${null[@]}" -- --duration 1 --json "$json" <&- >&- 2>&- || fail 'without standard files'
+jq -e '.results[-1].unaccounted == 0' "$json" >/dev/null || fail 'something else in the file'
+rm "$json"
+
+# What EAL says when it gives up is not lost.
 need cc
+printf '%s\n' '#include <stdio.h>' '#include <stdlib.h>' \
+	'int rte_eal_init(void) { fputs("PANIC in somewhere()\n", stderr); abort(); }' |
+	cc -shared -fPIC -x c - -o "$tmp/panic.so"
+status=0
+(ulimit -c 0 && LD_PRELOAD=$tmp/panic.so exec "$bench" "${null[@]}") >"$tmp/out" 2>"$tmp/err" || status=$?
+[ "$status" -eq 134 ] || { show; fail "status $status of a panic in EAL"; }
+grep -q '^PANIC in somewhere' "$tmp/err" || { show; fail 'a panic in EAL without its words'; }
+
+# A plugin that wants a symbol which this DPDK does not have.
 echo 'extern int rte_of_another_dpdk; int *wanted = &rte_of_another_dpdk;' |
 	cc -shared -fPIC -x c - -o "$tmp/librte_other.so"
 LD_LIBRARY_PATH=$tmp:$LD_LIBRARY_PATH refuses 1 'undefined symbol: rte_of_another_dpdk' \

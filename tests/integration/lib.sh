@@ -81,6 +81,17 @@ refuses() {
 	refused=$((refused + 1))
 }
 
+# needs_stdout COMMAND...: $bench, which prints to a full disk, says so.
+needs_stdout() {
+	local status=0
+
+	"$@" >/dev/full 2>"$tmp/err" </dev/null || status=$?
+	if [ "$status" -ne 1 ] || ! grep -q 'standard output: No space left on device; ' "$tmp/err"; then
+		cat "$tmp/err"
+		fail "status $status with a full disk: $*"
+	fi
+}
+
 # EAL refuses a plugin by path where any folder above it is world-writable, such as /tmp, but
 # leaves a bare name to the loader's search path. A bare name must not be that of a file in the
 # working folder.

@@ -196,6 +196,6 @@ main(void)
 		cmocka_unit_test(test_find_word),
 	};
 
-	cli_set_program("test");
+	cli_start("test");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
