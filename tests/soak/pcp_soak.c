@@ -10,6 +10,7 @@
  */
 
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -326,21 +327,43 @@ map(size_t len, int prot, int flags)
 	return addr;
 }
 
+/* A word of digits, as a number; another one ends the program with a line that says what it was to
+ * be. */
+static unsigned int
+number(const char *word, const char *what)
+{
+	char *end;
+	const unsigned long value = strtoul(word, &end, 10);
+
+	if (word[0] < '0' || word[0] > '9' || *end != '\0' || value > INT_MAX) {
+		fprintf(stderr, "pcp_soak: %s is no number of %s; see --help\n", word, what);
+		exit(2);
+	}
+	return value;
+}
+
 int
 main(int argc, char **argv)
 {
 	static const enum pcp_mode modes[] = {
 		PCP_MODE_BH, PCP_MODE_SPIN, PCP_MODE_BYPASS, PCP_MODE_IRQ, PCP_MODE_PREEMPT};
-	const time_t seconds = argc > 1 ? atol(argv[1]) : 600;
-	unsigned int seed = argc > 2 ? (unsigned int)atol(argv[2]) : (unsigned int)time(NULL);
+	const bool asks = argc > 1 && strcmp(argv[1], "--help") == 0;
 	char *eal[] = {argv[0], "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m",
 		"64", "--lcores=0", "--log-level=lib.pcp_cache:error",
 		"--log-level=lib.pagepool:error", NULL};
 	const time_t start = time(NULL);
 	cpu_set_t cpus;
 
-	if (seconds <= 0) {
-		fprintf(stderr, "usage: pcp_soak [SECONDS [SEED]]\n");
+	if (asks || argc > 3) {
+		fprintf(asks ? stdout : stderr,
+			"usage: pcp_soak [SECONDS [SEED]]   (600, by the clock)\n");
+		return asks ? 0 : 2;
+	}
+	const time_t seconds = argc > 1 ? number(argv[1], "seconds") : 600;
+	unsigned int seed = argc > 2 ? number(argv[2], "a seed") : (unsigned int)start;
+
+	if (seconds == 0) {
+		fprintf(stderr, "pcp_soak: 0 seconds are not enough; see --help\n");
 		return 2;
 	}
 	printf("%ld seconds, seed %u\n", (long)seconds, seed);
