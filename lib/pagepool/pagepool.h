@@ -44,7 +44,9 @@ void pp_topology_detect(struct pp_topology *topology);
 /* -EINVAL unless 1..PP_MAX_NODES nodes, each nearest to itself. */
 int pp_topology_check(const struct pp_topology *topology);
 
-/* The order in which `node` falls back: itself first, then by distance, then by number. */
+/*
+ * The order in which `node`, < n_nodes, falls back: itself first, then by distance, then by number.
+ */
 void pp_topology_fallback(
 	const struct pp_topology *topology, uint32_t node, uint8_t order[PP_MAX_NODES]);
 
@@ -69,6 +71,8 @@ struct pp_arena;
 /*
  * Map and pre-fault an arena; the caller owns it until pp_arena_destroy(). A shortage shows here
  * (ENOMEM; the log says what to do), never as SIGBUS later. EINVAL: sizes that do not fit together.
+ * ENAMETOOLONG; EEXIST for the name of another memzone; EFAULT where physical addresses are needed
+ * and cannot be read; else what the kernel said, with a log line.
  */
 struct pp_arena *pp_arena_create(const struct pp_arena_config *config);
 
@@ -138,7 +142,8 @@ struct pp_zone;
 
 /*
  * An empty zone; metadata lies in EAL's memory on `node`. `max_order` <= PP_MAX_ORDER bounds
- * blocks and merging. Destroy with pp_zone_destroy().
+ * blocks and merging. The name is copied, and cut as a memzone's. NULL: EINVAL, ENOMEM. Destroy
+ * with pp_zone_destroy().
  */
 struct pp_zone *pp_zone_create(const char *name, int node, unsigned int max_order);
 
@@ -307,7 +312,11 @@ struct pp_pool_config {
 
 struct pp_pool;
 
-/* All nodes' arenas and zones, or NULL and nothing left behind. */
+/*
+ * All nodes' arenas and zones, or NULL and nothing left behind: EINVAL without a name, without
+ * bytes, or with bytes for a node that is not there; else as pp_arena_create(), whose names are
+ * NAME-NODE. The topology is copied.
+ */
 struct pp_pool *pp_pool_create(const struct pp_pool_config *config);
 
 /* -EBUSY, and nothing done, while pages are in use. */
@@ -316,7 +325,10 @@ int pp_pool_destroy(struct pp_pool *pool);
 /* The node's zone, or NULL when it has none. */
 struct pp_zone *pp_pool_zone(struct pp_pool *pool, uint32_t node);
 
-/* A block from `node` or, where that has none, from the next by distance. */
+/*
+ * A block from `node` or, where that has none, from the next by distance. NULL as pp_zone_alloc(),
+ * and EINVAL for a node that is not there.
+ */
 void *pp_pool_alloc(struct pp_pool *pool, uint32_t node, unsigned int order, unsigned int flags);
 
 /* Take back a block of any node's zone; errors as pp_zone_free(). */

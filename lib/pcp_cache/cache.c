@@ -39,22 +39,31 @@ pcp_mode_name(enum pcp_mode mode)
 }
 
 int
+pcp_find_name(const char *const *names, unsigned int n, const char *name)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (strcmp(name, names[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+int
 pcp_mode_parse(const char *name, enum pcp_mode *mode)
 {
-	for (unsigned int i = 0; i < RTE_DIM(mode_names); i++) {
-		if (strcmp(name, mode_names[i]) == 0) {
-			*mode = (enum pcp_mode)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	const int i = pcp_find_name(mode_names, RTE_DIM(mode_names), name);
+
+	if (i < 0)
+		return -EINVAL;
+	*mode = (enum pcp_mode)i;
+	return 0;
 }
 
 /* Defaults, and what cannot be had; false when it makes no sense. */
 static bool
 complete_config(const struct pp_zone *zone, struct pcp_config *config)
 {
-	if (config->max_order > PCP_MAX_ORDER || config->batch > PCP_BATCH_MAX ||
+	if (config->max_order > PCP_MAX_ORDER || config->max_order > pp_zone_max_order(zone) ||
+		config->batch > PCP_BATCH_MAX ||
 		(unsigned int)config->mode >= RTE_DIM(mode_names) ||
 		(unsigned int)config->checks > PCP_CHECKS_FULL ||
 		(config->poison_len > 0 && config->checks != PCP_CHECKS_FULL))
@@ -243,10 +252,10 @@ pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages)
 uint64_t
 pcp_cache_drain(struct pcp_cache *cache)
 {
-	struct pcp *self = pcp_this(cache);
+	struct pcp *self = cache->cpu == NULL ? pcp_this(cache) : NULL;
 
-	if (self != NULL)
-		vacate(self);
+	if (self != NULL && vacate(self) == -EBUSY)
+		pp_fetch_or(&self->attention, PCP_ATTENTION_DRAIN);
 	pcp_guard_begin();
 	pp_lock(&cache->depot->reclaim_lock);
 	pcp_reclaim_round(cache, self);

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "pcp_internal.h"
 
@@ -28,13 +27,12 @@ pcp_checks_name(enum pcp_checks checks)
 int
 pcp_checks_parse(const char *name, enum pcp_checks *checks)
 {
-	for (unsigned int i = 0; i < RTE_DIM(checks_names); i++) {
-		if (strcmp(name, checks_names[i]) == 0) {
-			*checks = (enum pcp_checks)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	const int i = pcp_find_name(checks_names, RTE_DIM(checks_names), name);
+
+	if (i < 0)
+		return -EINVAL;
+	*checks = (enum pcp_checks)i;
+	return 0;
 }
 
 /* ---- pages ---- */

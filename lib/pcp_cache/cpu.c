@@ -70,6 +70,15 @@ claim(struct pcp_cache *cache)
 	}
 }
 
+/* Whether claim() may succeed some time. */
+static bool
+has_cache(struct pcp_cache *cache)
+{
+	uint32_t cpu;
+
+	return pcp_this_cpu(cache, &cpu) != NULL && pcp_rseq_is_registered();
+}
+
 #else
 
 const char *
@@ -82,6 +91,12 @@ static struct pcp *
 claim(struct pcp_cache *cache __rte_unused)
 {
 	return NULL;
+}
+
+static bool
+has_cache(struct pcp_cache *cache __rte_unused)
+{
+	return false;
 }
 
 #endif
@@ -206,7 +221,9 @@ pcp_cpu_drain_local(struct pcp_cache *cache)
 		release(pcp);
 	}
 	pcp_guard_end();
-	return pcp != NULL ? 0 : -EAGAIN;
+	if (pcp != NULL)
+		return 0;
+	return has_cache(cache) ? -EAGAIN : -ENOENT;
 }
 
 /* ---- all CPUs ---- */

@@ -21,9 +21,13 @@
  *	irq sections    pcp_irq_*        pcp_irq.h: nested calls that no handler interrupts
  *
  * Threads: a struct pcp is its lcore's alone; everything else may be called by any thread. Inside a
- * section nothing may block. Allocation calls return NULL, or -ENOMEM, only when every page of the
- * zone is in use, or in the hands of an lcore inside a section or call. Orders
- * go up to PCP_MAX_ORDER; larger blocks come from the zone.
+ * section nothing may block. A child made by fork() must use none of its parent's: pcp_this() gives
+ * it NULL.
+ *
+ * Allocation calls return NULL with rte_errno ENOMEM, or -ENOMEM, only when every page of the zone
+ * is in use, set aside, or in the hands of an lcore inside a section or call; above order 0 also
+ * when what is free does not merge to a block. Orders go up to PCP_MAX_ORDER; larger blocks come
+ * from the zone.
  */
 
 #include <stdbool.h>
@@ -144,7 +148,7 @@ struct pcp_config {
 	enum pcp_mode mode;
 	uint32_t batch;     /* pages per order-0 magazine; 0: min(256, pages / (8 x lcores)) */
 	uint64_t high;      /* pages that the depot keeps; the surplus goes to the zone; 0: all */
-	uint32_t max_order; /* of cached blocks, <= PCP_MAX_ORDER */
+	uint32_t max_order; /* of cached blocks, <= PCP_MAX_ORDER and the zone's */
 	uint32_t lcores;    /* expected; 0: rte_lcore_count() */
 	uint64_t pages;     /* of the zone, once it is filled; 0: what it has now */
 	enum pcp_checks checks;
@@ -156,7 +160,9 @@ struct pcp_config {
 };
 
 /*
- * Caches for all lcores over `zone`, which must outlive them. Where the kernel has no membarrier
+ * Caches for all lcores over `zone`, which must outlive them, or NULL: ENOMEM, EINVAL for a
+ * configuration out of bounds (blocks larger than the zone's, poison without checks full), or when
+ * the zone has no pages and `pages` promises none. Where the kernel has no membarrier
  * all modes become `spin`, and where threads have no restartable sequences `preempt` does, with a
  * log line. Destroy with pcp_cache_destroy().
  *
@@ -182,8 +188,8 @@ int pcp_checks_parse(const char *name, enum pcp_checks *checks);
 
 /*
  * Give what the caches hold to the zone: the caller's, the depot's and those of idle lcores at
- * once; lcores inside a section give theirs to the depot at its end. Returns the pages that the
- * zone got.
+ * once; lcores inside a section, the caller's too, give theirs to the depot at its end. Returns the
+ * pages that the zone got.
  */
 uint64_t pcp_cache_drain(struct pcp_cache *cache);
 
@@ -193,7 +199,8 @@ uint64_t pcp_cache_shrink(struct pcp_cache *cache, uint64_t pages);
 /*
  * Give the pages of the caller's lcore's cache to the depot, say before its thread rests: -EBUSY
  * inside a section, -ENOENT without an lcore id, -EAGAIN when a reclaim has the cache right now.
- * rte_thread_unregister() does it for threads that do not.
+ * rte_thread_unregister() does it for threads that do not. In mode preempt it is the CPU's cache:
+ * -ENOENT where the thread has none, never -EBUSY.
  */
 int pcp_cache_drain_local(struct pcp_cache *cache);
 
@@ -253,8 +260,8 @@ bool pcp_adopt(struct pcp *pcp);
 
 /*
  * Past every lcore cache, from the depot's magazines or the zone: for threads without an lcore id,
- * and for callers that have a cache of their own. Any order of the zone. All n blocks, or -ENOMEM
- * (-EINVAL: no such order); free never fails.
+ * and for callers that have a cache of their own. Any order of the zone. All n blocks, or -ENOMEM,
+ * -EINVAL (no such order), -EBUSY (in a handler that interrupted such a call); free never fails.
  */
 int pcp_depot_alloc_bulk(struct pcp_cache *cache, unsigned int order, void **pages, uint32_t n);
 void pcp_depot_free_bulk(

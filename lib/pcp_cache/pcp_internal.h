@@ -547,7 +547,10 @@ void pcp_cpu_free_any(struct pcp_cache *cache, unsigned int order, void *const *
 int pcp_cpu_handler_alloc(struct pcp_cache *cache, unsigned int order, void **page);
 void pcp_cpu_handler_free(struct pcp_cache *cache, unsigned int order, void *page);
 
-/* The CPU's pages go to the depot; -EAGAIN when somebody else has its cache right now. */
+/*
+ * The CPU's pages go to the depot; -EAGAIN when somebody else has its cache right now, -ENOENT when
+ * there is none for it, or none for this process or thread.
+ */
 int pcp_cpu_drain_local(struct pcp_cache *cache);
 
 /*
@@ -569,6 +572,9 @@ bool pcp_reclaim(struct pcp_cache *cache, const struct pcp *self);
 uint64_t pcp_reclaim_round(struct pcp_cache *cache, const struct pcp *self);
 
 /* ---- cache.c ---- */
+
+/* Its index among n names; -1: it is none of them. */
+int pcp_find_name(const char *const *names, unsigned int n, const char *name);
 
 /* An lcore of this process will not come back: its section ends, and its pages go to the depot. */
 void pcp_lcore_leaves(unsigned int lcore_id, void *cache);

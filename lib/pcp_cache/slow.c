@@ -61,6 +61,8 @@ is_hopeless(struct pcp_cache *cache, unsigned int order, uint32_t n)
 	const uint64_t pages = (uint64_t)n << order;
 	uint64_t near = pp_zone_free_pages(depot->zone);
 
+	if (unlikely(order > pp_zone_max_order(depot->zone)))
+		return true;
 	if (pages > near && order <= depot->config.max_order)
 		near += pcp_depot_hint(depot, order) << order;
 	return pages > near && pages > pcp_cache_free_pages(cache);
@@ -136,6 +138,13 @@ pcp_alloc_past(struct pcp_cache *cache, unsigned int order, void **pages, uint32
 	return 0;
 }
 
+static void
+count_frees(struct pcp_depot *depot, unsigned int order, uint64_t n)
+{
+	pp_fetch_add(&depot->frees, n);
+	pp_fetch_add(&depot->free_pages, n << order);
+}
+
 /* Blocks that rest, but those of orders that are not cached. */
 static void
 depot_free(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, void *const *pages,
@@ -144,12 +153,14 @@ depot_free(struct pcp_depot *depot, unsigned int lcore_id, unsigned int order, v
 	const bool cached = order <= depot->config.max_order;
 	uint32_t done = 0;
 
-	pp_fetch_add(&depot->frees, n);
-	pp_fetch_add(&depot->free_pages, (uint64_t)n << order);
+	/* First: never more in use than there is. */
+	count_frees(depot, order, n);
 	if (likely(cached))
 		done = pcp_depot_put(depot, lcore_id, order, pages, n);
-	if (unlikely(done < n))
-		pcp_zone_free_bulk(depot, PP_PLACE_REST, lcore_id, order, pages + done, n - done);
+	if (likely(done == n))
+		return;
+	done += pcp_zone_free_bulk(depot, PP_PLACE_REST, lcore_id, order, pages + done, n - done);
+	count_frees(depot, order, -(uint64_t)(n - done)); /* refused: not of this zone */
 }
 
 void

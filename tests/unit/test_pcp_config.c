@@ -114,6 +114,13 @@ nonsense_is_refused(void **state)
 	unit_resources_assert(&before);
 	destroy_zone(zone);
 
+	/* blocks that the zone does not have */
+	zone = plain_zone(100, 2);
+	rte_errno = 0;
+	assert_null(pcp_cache_create(zone, &(struct pcp_config){.max_order = 3}));
+	assert_int_equal(rte_errno, EINVAL);
+	destroy_zone(zone);
+
 	/* no pages, and no word of any to come */
 	zone = pp_zone_create("empty", PP_NODE_ANY, 9);
 	rte_errno = 0;

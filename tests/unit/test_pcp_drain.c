@@ -67,6 +67,26 @@ a_section_drains_at_its_end(void **state)
 	}
 }
 
+/* As the others', where it is the caller who is inside. */
+static void
+the_callers_section_drains_at_its_end(void **state)
+{
+	(void)state;
+	for (enum pcp_mode mode = PCP_MODE_BH; mode <= PCP_MODE_IRQ; mode++) {
+		pcp_unit_open(SOME, (struct pcp_config){.mode = mode, .batch = BATCH});
+		pcp_free(handle(0), pcp_alloc(handle(0)));
+		const uint64_t cached = pcp_unit_stats().cached_pages;
+
+		pcp_bh_disable(handle(0));
+		assert_int_equal(pcp_cache_drain(cache), 0);
+		assert_int_equal(pcp_unit_stats().cached_pages, cached);
+		pcp_bh_enable(handle(0));
+		assert_int_equal(pcp_unit_stats().cached_pages, 0);
+		assert_int_equal(pcp_cache_drain(cache), cached);
+		pcp_unit_close();
+	}
+}
+
 /* Whatever is asked of an lcore after each of its calls, its frees find room. */
 static void
 frees_never_fail_under_drains(void **state)
@@ -238,6 +258,25 @@ more_frees_than_pages_are_caught_by_the_zone(void **state)
 	}
 }
 
+/* What is not cached comes to the zone at once, and counts as it says. */
+static void
+frees_that_the_zone_refuses_are_none(void **state)
+{
+	(void)state;
+	pcp_unit_open(SOME, (struct pcp_config){.batch = BATCH});
+	void *block = pcp_depot_alloc(cache, 2);
+
+	assert_non_null(block);
+	pcp_depot_free(cache, block, 2);
+	pcp_depot_free(cache, block, 2);
+	unit_assert_logged("double free?");
+	assert_balance(0, 0);
+	pcp_cache_destroy(cache);
+	assert_int_equal(stats_of(zone).bad_frees, 1);
+	destroy_zone(zone);
+	unit_log_clear();
+}
+
 static void
 the_dump_shows_lcores_depot_and_counters(void **state)
 {
@@ -265,6 +304,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drain_gives_everything_to_the_zone),
 		cmocka_unit_test(a_section_drains_at_its_end),
+		cmocka_unit_test(the_callers_section_drains_at_its_end),
 		cmocka_unit_test(frees_never_fail_under_drains),
 		cmocka_unit_test(shrink_leaves_what_it_is_told),
 		cmocka_unit_test(the_depot_keeps_no_more_than_high),
@@ -272,6 +312,7 @@ main(void)
 		cmocka_unit_test(offline_gives_up_the_callers_pages),
 		cmocka_unit_test(destroy_gives_everything_to_the_zone),
 		cmocka_unit_test(more_frees_than_pages_are_caught_by_the_zone),
+		cmocka_unit_test(frees_that_the_zone_refuses_are_none),
 		cmocka_unit_test(the_dump_shows_lcores_depot_and_counters),
 	};
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include <rte_errno.h>
+
 #include "pcp_unit.h"
 
 #define SOME 1024u
@@ -145,6 +147,26 @@ orders_above_the_limit_are_not_cached(void **state)
 	}
 }
 
+/* Nor is anything drained for what cannot be. */
+static void
+orders_above_the_zones_fail_at_once(void **state)
+{
+	void *page[64];
+
+	(void)state;
+	zone = plain_zone(RTE_DIM(page), 2);
+	cache = pcp_cache_create(zone, &(struct pcp_config){.batch = 4, .lcores = 2});
+	assert_non_null(cache);
+	assert_int_equal(pcp_alloc_bulk(handle(0), page, RTE_DIM(page)), 0);
+	pcp_free_bulk(handle(0), page, RTE_DIM(page));
+	rte_errno = 0;
+	assert_null(pcp_alloc_pages(handle(0), 3));
+	assert_int_equal(rte_errno, ENOMEM);
+	assert_int_equal(pcp_unit_stats().drains, 0);
+	assert_int_equal(pcp_unit_stats().cached_pages, 8);
+	pcp_unit_close();
+}
+
 int
 main(void)
 {
@@ -153,6 +175,7 @@ main(void)
 		cmocka_unit_test(an_lcores_own_pages_serve_its_other_orders),
 		cmocka_unit_test(higher_orders_do_not_hoard),
 		cmocka_unit_test(orders_above_the_limit_are_not_cached),
+		cmocka_unit_test(orders_above_the_zones_fail_at_once),
 	};
 
 	zone_unit_init();

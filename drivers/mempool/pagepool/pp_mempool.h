@@ -46,6 +46,7 @@ struct pp_pktmbuf_config {
  * A pktmbuf pool of n mbufs on pages of an arena of its own, mbuf headers staggered by what
  * data_room_size leaves of the page. priv_size and data_room_size as in rte_pktmbuf_pool_create(),
  * their sum at most PP_PKTMBUF_ROOM_MAX (EINVAL). PP_BACKEND_ANON only with IOVA mode VA (ENOTSUP).
+ * Other errors are those of rte_mempool_create_empty() and pp_arena_create(), in rte_errno.
  * Its caches are the pool's only ones: the mempool has cache_size 0. `config` NULL: EAL's memory,
  * mode bh. Not for secondary processes. Release it with pp_pktmbuf_pool_free().
  */
