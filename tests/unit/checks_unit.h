@@ -17,6 +17,11 @@ struct checks_test {
 	void (*f)(void **state);
 };
 
+#define CHECKS_TEST(f)                                                                             \
+	{                                                                                          \
+#f, f                                                                              \
+	}
+
 /* Run each test with checks deferred and full, at orders 0 and 2. Returns how many failed. */
 int checks_run(const struct checks_test *tests, size_t n);
 

@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <pcp_irq.h>
+
 #include "pcp_unit.h"
 
 struct pp_zone *zone;
@@ -80,6 +82,24 @@ struct pcp *
 handle(unsigned int lcore_id)
 {
 	return pcp_of_lcore(cache, lcore_id);
+}
+
+void
+section_begin(enum section section)
+{
+	if (section == BH)
+		pcp_bh_disable(handle(0));
+	else
+		pcp_irq_save(handle(0));
+}
+
+void
+section_end(enum section section)
+{
+	if (section == BH)
+		pcp_bh_enable(handle(0));
+	else
+		pcp_irq_restore(handle(0));
 }
 
 uint32_t

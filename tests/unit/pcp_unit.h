@@ -30,6 +30,15 @@ void assert_balance(uint64_t blocks_in_use, uint64_t pages_in_use);
 /* The handle of any lcore: only while its own thread, if there is one, is at rest. */
 struct pcp *handle(unsigned int lcore_id);
 
+/* Sections of lcore 0, of either kind. */
+enum section {
+	BH,
+	IRQ,
+};
+
+void section_begin(enum section section);
+void section_end(enum section section);
+
 /* The number of a page of the zone; fails for other addresses. */
 uint32_t page_number(const void *page);
 

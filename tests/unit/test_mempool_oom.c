@@ -40,37 +40,11 @@ destroy(void *mp)
 	rte_mempool_free(mp);
 }
 
-/* As unit_fail_each(), but for bytes: see assert_nothing_left(). */
+/* For bytes see assert_nothing_left(). */
 static unsigned int
 fail_each(void *(*create)(void *arg), void *arg)
 {
-	struct unit_resources before;
-	unsigned int k = 0;
-	bool reached;
-
-	/* the first may leave something for good */
-	void *mp = create(arg);
-
-	assert_non_null(mp);
-	destroy(mp);
-	unit_resources_get(&before);
-	do {
-		unit_fail_at(++k);
-		rte_errno = 0;
-		mp = create(arg);
-
-		const int err = rte_errno;
-
-		reached = unit_fail_reached();
-		if (mp != NULL) {
-			destroy(mp); /* none failed, or one that does not matter */
-		} else {
-			assert_true(reached);
-			assert_int_equal(err, ENOMEM);
-		}
-		assert_nothing_left(&before);
-	} while (reached);
-	return k - 1;
+	return unit_fail_each_but(create, destroy, arg, assert_nothing_left);
 }
 
 static void

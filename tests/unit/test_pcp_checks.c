@@ -482,37 +482,33 @@ the_dump_shows_them(void **state __rte_unused)
 int
 main(void)
 {
-#define TEST(f)                                                                                    \
-	{                                                                                          \
-#f, f                                                                              \
-	}
 	static const struct checks_test tests[] = {
-		TEST(foreign_pointer),
-		TEST(misaligned_pointer),
-		TEST(wrong_order),
-		TEST(middle_of_a_block),
-		TEST(a_page_of_the_zone_itself),
-		TEST(another_caches_page),
-		TEST(a_caches_page_is_freed_to_the_zone),
-		TEST(twice_by_one_lcore),
-		TEST(by_two_lcores),
-		TEST(in_both_magazines),
-		TEST(at_rest_in_the_depot),
-		TEST(a_suspect_is_not_handed_out),
-		TEST(free_in_the_zone),
-		TEST(to_the_zone_directly),
-		TEST(by_a_handler),
-		TEST(in_bulk),
-		TEST(in_a_section),
-		TEST(write_after_free),
-		TEST(write_after_it_went_to_the_zone),
-		TEST(no_poison_for_direct_users),
-		TEST(damaged_descriptor),
-		TEST(damaged_descriptor_in_the_zone),
-		TEST(damaged_descriptors_met_by_a_handler),
-		TEST(damaged_descriptors_of_a_magazine),
-		TEST(many_reports_are_a_few_lines),
-		TEST(the_dump_shows_them),
+		CHECKS_TEST(foreign_pointer),
+		CHECKS_TEST(misaligned_pointer),
+		CHECKS_TEST(wrong_order),
+		CHECKS_TEST(middle_of_a_block),
+		CHECKS_TEST(a_page_of_the_zone_itself),
+		CHECKS_TEST(another_caches_page),
+		CHECKS_TEST(a_caches_page_is_freed_to_the_zone),
+		CHECKS_TEST(twice_by_one_lcore),
+		CHECKS_TEST(by_two_lcores),
+		CHECKS_TEST(in_both_magazines),
+		CHECKS_TEST(at_rest_in_the_depot),
+		CHECKS_TEST(a_suspect_is_not_handed_out),
+		CHECKS_TEST(free_in_the_zone),
+		CHECKS_TEST(to_the_zone_directly),
+		CHECKS_TEST(by_a_handler),
+		CHECKS_TEST(in_bulk),
+		CHECKS_TEST(in_a_section),
+		CHECKS_TEST(write_after_free),
+		CHECKS_TEST(write_after_it_went_to_the_zone),
+		CHECKS_TEST(no_poison_for_direct_users),
+		CHECKS_TEST(damaged_descriptor),
+		CHECKS_TEST(damaged_descriptor_in_the_zone),
+		CHECKS_TEST(damaged_descriptors_met_by_a_handler),
+		CHECKS_TEST(damaged_descriptors_of_a_magazine),
+		CHECKS_TEST(many_reports_are_a_few_lines),
+		CHECKS_TEST(the_dump_shows_them),
 	};
 
 	zone_unit_init();

@@ -228,17 +228,13 @@ wrong_count_of_magazines(void **state __rte_unused)
 int
 main(void)
 {
-#define TEST(f)                                                                                    \
-	{                                                                                          \
-#f, f                                                                              \
-	}
 	static const struct checks_test tests[] = {
-		TEST(count_above_capacity),
-		TEST(wrong_previous_count),
-		TEST(wrong_capacity),
-		TEST(wrong_count_of_the_partial_magazine),
-		TEST(wrong_count_of_a_full_magazine),
-		TEST(wrong_count_of_magazines),
+		CHECKS_TEST(count_above_capacity),
+		CHECKS_TEST(wrong_previous_count),
+		CHECKS_TEST(wrong_capacity),
+		CHECKS_TEST(wrong_count_of_the_partial_magazine),
+		CHECKS_TEST(wrong_count_of_a_full_magazine),
+		CHECKS_TEST(wrong_count_of_magazines),
 	};
 
 	zone_unit_init();

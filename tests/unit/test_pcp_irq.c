@@ -133,52 +133,29 @@ a_section_being_entered_puts_it_off(void **state __rte_unused)
 	assert_balance(1, 1);
 }
 
-enum section {
-	BH,
-	IRQ,
-};
-
-static void
-begin(enum section section)
-{
-	if (section == BH)
-		pcp_bh_disable(handle(0));
-	else
-		pcp_irq_save(handle(0));
-}
-
-static void
-end(enum section section)
-{
-	if (section == BH)
-		pcp_bh_enable(handle(0));
-	else
-		pcp_irq_restore(handle(0));
-}
-
 static void
 in_a_section_it_waits_for_the_end(void **state __rte_unused)
 {
 	for (enum section outer = BH; outer <= IRQ; outer++) {
 		for (enum section inner = BH; inner <= IRQ; inner++) {
 			ran = 0;
-			begin(outer);
+			section_begin(outer);
 			interrupt_me();
 			assert_int_equal(entered, -EINPROGRESS);
-			begin(inner);
+			section_begin(inner);
 			/* the same again counts once */
 			interrupt_me();
 			assert_int_equal(entered, -EINPROGRESS);
 			/* single calls have an end, too, but not of the section */
 			pcp_free(handle(0), pcp_alloc(handle(0)));
-			end(inner);
+			section_end(inner);
 			pcp_free_nested(handle(0), pcp_alloc_nested(handle(0)));
 			assert_int_equal(ran, 0);
-			end(outer);
+			section_end(outer);
 			assert_int_equal(ran, 1);
 			/* and once only */
-			begin(outer);
-			end(outer);
+			section_begin(outer);
+			section_end(outer);
 			assert_int_equal(ran, 1);
 		}
 	}
@@ -355,12 +332,12 @@ work_in_sections_of_its_own(void *arg __rte_unused)
 
 	ran++;
 	for (enum section section = BH; section <= IRQ; section++) {
-		begin(section);
+		section_begin(section);
 		pcp_free_nested(pcp, pcp_alloc_nested(pcp));
 		/* another one must not come between */
 		interrupt_me();
 		assert_int_equal(entered, -EINPROGRESS);
-		end(section);
+		section_end(section);
 	}
 }
 
@@ -369,10 +346,10 @@ handlers_have_sections(void **state __rte_unused)
 {
 	for (enum section section = BH; section <= IRQ; section++) {
 		ran = 0;
-		begin(section);
+		section_begin(section);
 		assert_int_equal(
 			pcp_handler_enter(cache, work_in_sections_of_its_own, NULL), -EINPROGRESS);
-		end(section);
+		section_end(section);
 		assert_int_equal(ran, 2); /* and what interrupted it, once */
 	}
 	assert_by_the_cache();

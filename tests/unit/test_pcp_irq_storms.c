@@ -56,24 +56,6 @@ on_storm(int signo __rte_unused)
 	pcp_handler_enter(cache, storm_work, NULL);
 }
 
-static void
-begin(unsigned int kind)
-{
-	if (kind == 0)
-		pcp_bh_disable(handle(0));
-	else
-		pcp_irq_save(handle(0));
-}
-
-static void
-end(unsigned int kind)
-{
-	if (kind == 0)
-		pcp_bh_enable(handle(0));
-	else
-		pcp_irq_restore(handle(0));
-}
-
 /* What is interrupted: pages taken and given by calls, and in sections of both kinds. */
 static void
 round_of_calls(void)
@@ -84,7 +66,7 @@ round_of_calls(void)
 	struct pcp *pcp = pcp_this(cache);
 
 	if (kind < 2) {
-		begin(kind);
+		section_begin((enum section)kind);
 		inside = true;
 	}
 	for (uint32_t i = 0; i < MAIN_PAGES; i++) {
@@ -97,7 +79,7 @@ round_of_calls(void)
 	}
 	if (kind < 2) {
 		inside = false;
-		end(kind);
+		section_end((enum section)kind);
 	}
 	for (uint32_t i = 0; i < MAIN_PAGES; i++) {
 		if (page[i] == NULL || !storm_give(page[i], STORM_MAIN))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The depot's shelves: whose magazines an lcore gets, and that none is out of reach. */
 
-#include <unistd.h>
+#include <sched.h>
 
 #include "../../lib/pcp_cache/pcp_internal.h"
 #include "pcp_unit.h"
@@ -178,13 +178,27 @@ exchanges_are_with_the_own_shelf_alone(void **state)
 	pcp_unit_close();
 }
 
-static void *_Atomic got;
+/* How often somebody who waited for a lock has made way. */
+static uint32_t yields;
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+
+int
+__wrap_sched_yield(void)
+{
+	pp_fetch_add(&yields, 1);
+	return __real_sched_yield();
+}
+
+static void *got;
+static bool has_returned;
 
 static void
-alloc_one(void *arg)
+alloc_one(void *arg __rte_unused)
 {
-	(void)arg;
 	got = pcp_cache_alloc(cache);
+	pp_store_release(&has_returned, true);
 }
 
 /*
@@ -206,10 +220,12 @@ drain_under_way(unsigned int order)
 
 	shelf = order == 0 ? shelf_of(OTHER) : &cache->depot->list[order].shelf[0];
 	assert_true(pp_trylock(&shelf->lock));
-	got = NULL;
+	yields = 0;
+	has_returned = false;
 	worker_begin(worker, alloc_one, NULL);
-	usleep(20000); /* so that it probably has looked */
-	assert_null(got);
+	while (pp_load_relaxed(&yields) == 0 && !pp_load_acquire(&has_returned))
+		rte_pause();
+	assert_false(has_returned);
 	pp_zone_free(zone, drained, 1, 0);
 	pcp_count_arrival(cache->depot);
 	pp_unlock(&shelf->lock);

@@ -294,42 +294,41 @@ bulk_splits_one_block_once(void **state)
 	destroy_zone(zone);
 }
 
+/* n pages where a block of `order` has left one free block of each order from there on. */
+static void
+bulk_leaves(unsigned int order, uint32_t n, const uint64_t blocks[10])
+{
+	static void *page[200];
+	struct pp_zone *zone = plain_zone(PAGES, 9);
+	void *first = pp_zone_alloc(zone, order, 0);
+
+	assert_non_null(first);
+	assert_int_equal(pp_zone_alloc_bulk(zone, 0, page, n, 0), n);
+	assert_free_blocks(zone, blocks, 9);
+	assert_int_equal(pp_zone_free_bulk(zone, 0, page, n), n);
+	assert_int_equal(pp_zone_free(zone, first, order, 0), 0);
+	destroy_zone(zone);
+}
+
 static void
 bulk_prefers_the_smallest_block_that_holds_all(void **state)
 {
-	struct pp_zone *zone = plain_zone(PAGES, 9);
-	void *first = pp_zone_alloc(zone, 5, 0); /* leaves one block of each order 5..9 */
-	void *page[20];
-
-	(void)state;
-	assert_non_null(first);
-	assert_int_equal(pp_zone_alloc_bulk(zone, 0, page, 20, 0), 20);
 	/* the block of order 5 gave 20 pages, and kept 4 + 8 */
 	static const uint64_t blocks[10] = {0, 0, 1, 1, 0, 0, 1, 1, 1, 1};
 
-	assert_free_blocks(zone, blocks, 9);
-	assert_int_equal(pp_zone_free_bulk(zone, 0, page, 20), 20);
-	assert_int_equal(pp_zone_free(zone, first, 5, 0), 0);
-	destroy_zone(zone);
+	(void)state;
+	bulk_leaves(5, 20, blocks);
 }
 
 /* Crumbs are left alone as long as there is a block that holds all. */
 static void
 bulk_passes_by_smaller_blocks(void **state)
 {
-	static void *page[200];
-	struct pp_zone *zone = plain_zone(PAGES, 9);
-	void *first = pp_zone_alloc(zone, 0, 0); /* leaves one block of each order 0..9 */
-
-	(void)state;
-	assert_int_equal(pp_zone_alloc_bulk(zone, 0, page, 200, 0), 200);
 	/* from the block of order 8, of which 8 + 16 + 32 pages are left */
 	static const uint64_t blocks[10] = {1, 1, 1, 2, 2, 2, 1, 1, 0, 1};
 
-	assert_free_blocks(zone, blocks, 9);
-	assert_int_equal(pp_zone_free_bulk(zone, 0, page, 200), 200);
-	assert_int_equal(pp_zone_free(zone, first, 0, 0), 0);
-	destroy_zone(zone);
+	(void)state;
+	bulk_leaves(0, 200, blocks);
 }
 
 static void

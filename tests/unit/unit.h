@@ -94,6 +94,10 @@ void unit_resources_assert(const struct unit_resources *before);
  */
 unsigned int unit_fail_each(void *(*create)(void *arg), void (*destroy)(void *object), void *arg);
 
+/* The same, where `assert_clean` says what may be left behind. */
+unsigned int unit_fail_each_but(void *(*create)(void *arg), void (*destroy)(void *object),
+	void *arg, void (*assert_clean)(const struct unit_resources *before));
+
 /* ---- hugepages ---- */
 
 /* Wait until no other unit test counts or reserves hugepages; until the program ends. */
