@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "card.h"
 #include "context.h"
@@ -14,7 +15,9 @@
 /* What softcx-run tells: options as "name=value" with newlines between, and where sysfs is. */
 #define OPTIONS_VARIABLE "SOFTCX_OPTIONS"
 #define SYSFS_VARIABLE   "SYSFS_PATH"
-#define REAL_DEVICES     "/sys/class/infiniband"
+
+/* How long the end of the process waits for threads that are inside of calls of ours. */
+#define PATIENCE_MS 2000
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct softcx_config config;
@@ -23,7 +26,7 @@ static bool configured;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct softcx_card *) card;
-static unsigned int users;
+static atomic_uint users; /* contexts, and calls that use the card just now */
 
 static void
 configure(void)
@@ -74,6 +77,22 @@ card_rate(void)
 	return config.rate;
 }
 
+/* The card, until card_put(); NULL, and nothing to put: this process has none, or none any more. */
+static struct softcx_card *
+use_card(void)
+{
+	struct softcx_card *made;
+
+	if (!card_is_made())
+		return NULL;
+	/* In this order: card_stop() takes the card away and then looks at users. */
+	atomic_fetch_add(&users, 1);
+	made = atomic_load(&card);
+	if (made == NULL)
+		card_put();
+	return made;
+}
+
 int
 card_get(unsigned int index, struct softcx_port **port)
 {
@@ -94,7 +113,7 @@ card_get(unsigned int index, struct softcx_port **port)
 	}
 	if (error == 0) {
 		*port = softcx_device_port(made, index);
-		users++;
+		atomic_fetch_add(&users, 1);
 	}
 	pthread_mutex_unlock(&lock);
 	return error;
@@ -103,9 +122,7 @@ card_get(unsigned int index, struct softcx_port **port)
 void
 card_put(void)
 {
-	pthread_mutex_lock(&lock);
-	users--;
-	pthread_mutex_unlock(&lock);
+	atomic_fetch_sub(&users, 1);
 }
 
 uint32_t
@@ -128,10 +145,24 @@ card_refuses(enum softcx_refusal change)
 void
 card_memory_gone(const void *address, size_t length)
 {
-	struct softcx_card *made = atomic_load_explicit(&card, memory_order_acquire);
+	struct softcx_card *made = use_card();
 
-	if (made != NULL && !file_is_orphaned())
-		softcx_memory_gone(made, address, length);
+	if (made == NULL)
+		return;
+	softcx_memory_gone(made, address, length);
+	card_put();
+}
+
+/* Other threads go on while the process ends; who is inside of a call of ours needs the card. */
+static bool
+is_left_alone(void)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	int i;
+
+	for (i = 0; i < PATIENCE_MS && atomic_load(&users) > 0; i++)
+		nanosleep(&ms, NULL);
+	return atomic_load(&users) == 0;
 }
 
 void
@@ -142,11 +173,17 @@ card_stop(void)
 
 	pthread_mutex_lock(&lock);
 	made = atomic_exchange(&card, NULL);
-	error = made != NULL ? softcx_device_destroy(made) : 0;
-	if (error < 0)
-		abi_say("%s cannot be written: %s", config.stats_file, strerror(-error));
 	configured = false;
 	pthread_mutex_unlock(&lock);
+	if (made == NULL)
+		return;
+	if (!is_left_alone()) {
+		abi_say("a thread does not come out of the device: no statistics");
+		return;
+	}
+	error = softcx_device_destroy(made);
+	if (error < 0)
+		abi_say("%s cannot be written: %s", config.stats_file, strerror(-error));
 }
 
 /* <sysfs>/class/infiniband/mlx5_<index>/ports/1/hw_counters/<name> */
@@ -185,11 +222,13 @@ put_counter(const char *path, size_t folder, const char *name, uint64_t value)
 void
 card_counters(unsigned int index, struct softcx_port_counters *counters)
 {
-	struct softcx_card *made = atomic_load_explicit(&card, memory_order_acquire);
+	struct softcx_card *made = use_card();
 
-	if (made == NULL || file_is_orphaned() ||
-		softcx_port_query(softcx_device_port(made, index), counters) < 0)
-		memset(counters, 0, sizeof(*counters));
+	memset(counters, 0, sizeof(*counters));
+	if (made == NULL)
+		return;
+	softcx_port_query(softcx_device_port(made, index), counters);
+	card_put();
 }
 
 void

@@ -40,5 +40,5 @@ void card_counters(unsigned int index, struct softcx_port_counters *counters);
 /* Bring the counters in sysfs up to date, if `path` is one of them. */
 void card_refresh(const char *path);
 
-/* The process ends. */
+/* The process ends, all contexts closed; waits for threads inside of calls, but not for ever. */
 void card_stop(void);
