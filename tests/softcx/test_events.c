@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -182,6 +183,70 @@ wakes_a_thread(void **state)
 	destroy();
 }
 
+static void
+ignore(int number)
+{
+	(void)number;
+}
+
+/* A signal ends the wait as one of the kernel's: not where its handler wants the call started
+ * again. */
+static void
+waits_on_after_signals(void **state)
+{
+	struct sigaction action = {.sa_handler = ignore, .sa_flags = SA_RESTART}, before;
+	pthread_t thread;
+	void *result;
+	int i;
+
+	(void)state;
+	create(N - 1);
+	assert_int_equal(ibv_req_notify_cq(tx.cq, 0), 0);
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, NULL), 0);
+	for (i = 0; i < 3; i++) {
+		usleep(QUIET_MS * 1000);
+		assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+	}
+	send_frames(1, tx.mr->lkey);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_null(result);
+
+	action.sa_flags = 0;
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, NULL), 0);
+	while (pthread_tryjoin_np(thread, &result) == EBUSY) { /* at first it may not wait yet */
+		assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+		usleep(1000);
+	}
+	assert_int_equal((intptr_t)result, -1);
+	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+	ibv_ack_cq_events(tx.cq, 1);
+	destroy();
+}
+
+static void
+lets_a_thread_be_cancelled(void **state)
+{
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	create(N - 1);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, NULL), 0);
+	usleep(QUIET_MS * 1000);
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+
+	/* The channel serves others as before. */
+	assert_int_equal(ibv_req_notify_cq(tx.cq, 0), 0);
+	send_frames(1, tx.mr->lkey);
+	take_event();
+	ibv_ack_cq_events(tx.cq, 1);
+	destroy();
+}
+
 /* What nobody read goes with its CQ, and its destruction waits for no acknowledgement. */
 static void
 forgets_what_was_not_read(void **state)
@@ -272,6 +337,8 @@ main(void)
 		cmocka_unit_test(tells_once_per_arming),
 		cmocka_unit_test(waits_or_not_as_told),
 		cmocka_unit_test(wakes_a_thread),
+		cmocka_unit_test(waits_on_after_signals),
+		cmocka_unit_test(lets_a_thread_be_cancelled),
 		cmocka_unit_test(forgets_what_was_not_read),
 		cmocka_unit_test(keeps_channels_apart),
 		cmocka_unit_test(reports_a_cq_that_ran_over),

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "events.h"
 #include "libc.h"
@@ -26,6 +28,8 @@ struct event_queue {
 	pthread_mutex_t lock;
 	TAILQ_HEAD(event_list, event) events;
 	bool closed;
+	unsigned int waiting; /* threads in read(), and those that were cancelled there */
+	uint32_t arrivals;    /* of events; a futex */
 };
 
 /* The descriptor is an eventfd that is readable while there are events. */
@@ -42,39 +46,59 @@ signal_readable(struct event_queue *queue, bool readable)
 		(void)!libc_calls()->read(queue->file.fd, &count, sizeof(count));
 }
 
+/* Under the lock, as the next one. */
 static struct event *
 take(struct event_queue *queue)
 {
-	struct event *event;
+	struct event *event = TAILQ_FIRST(&queue->events);
 
-	pthread_mutex_lock(&queue->lock);
-	event = TAILQ_FIRST(&queue->events);
-	if (event != NULL) {
-		TAILQ_REMOVE(&queue->events, event, link);
-		if (event->source != NULL)
-			event->source->reported++;
-		if (TAILQ_EMPTY(&queue->events))
-			signal_readable(queue, false);
-	}
-	pthread_mutex_unlock(&queue->lock);
+	if (event == NULL)
+		return NULL;
+	TAILQ_REMOVE(&queue->events, event, link);
+	if (event->source != NULL)
+		event->source->reported++;
+	if (TAILQ_EMPTY(&queue->events))
+		signal_readable(queue, false);
 	return event;
+}
+
+/*
+ * By a futex, as signals end its wait like that of the kernel's read(): with EINTR, or not at all
+ * where the handler has SA_RESTART. They end a poll() always. Threads can be cancelled here, too.
+ */
+static int
+wait_for_arrival(struct event_queue *queue)
+{
+	const uint32_t seen = queue->arrivals;
+	int error = 0, type;
+
+	queue->waiting++;
+	pthread_mutex_unlock(&queue->lock);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	if (syscall(SYS_futex, &queue->arrivals, FUTEX_WAIT_PRIVATE, seen, NULL) < 0 &&
+		errno != EAGAIN)
+		error = -errno;
+	pthread_setcanceltype(type, NULL);
+	pthread_mutex_lock(&queue->lock);
+	queue->waiting--;
+	return error;
 }
 
 static ssize_t
 queue_read(struct abi_file *file, void *buffer, size_t length)
 {
 	struct event_queue *queue = (struct event_queue *)file;
-	struct pollfd readable = {.fd = file->fd, .events = POLLIN};
 	struct event *event;
+	int error = 0;
 
 	if (length < queue->size)
 		return -EINVAL;
-	while ((event = take(queue)) == NULL) {
-		if (fcntl(readable.fd, F_GETFL) & O_NONBLOCK)
-			return -EAGAIN;
-		if (poll(&readable, 1, -1) < 0)
-			return -errno;
-	}
+	pthread_mutex_lock(&queue->lock);
+	while ((event = take(queue)) == NULL && error == 0)
+		error = fcntl(file->fd, F_GETFL) & O_NONBLOCK ? -EAGAIN : wait_for_arrival(queue);
+	pthread_mutex_unlock(&queue->lock);
+	if (event == NULL)
+		return error;
 	memcpy(buffer, event->bytes, queue->size);
 	free(event);
 	return queue->size;
@@ -203,6 +227,9 @@ event_queue_add(struct event_queue *queue, struct event_source *source, const vo
 		if (TAILQ_EMPTY(&queue->events))
 			signal_readable(queue, true);
 		TAILQ_INSERT_TAIL(&queue->events, event, link);
+		__atomic_store_n(&queue->arrivals, queue->arrivals + 1, __ATOMIC_RELAXED);
+		if (queue->waiting > 0)
+			syscall(SYS_futex, &queue->arrivals, FUTEX_WAKE_PRIVATE, 1);
 	}
 	pthread_mutex_unlock(&queue->lock);
 }
