@@ -92,6 +92,16 @@ be_idle(struct softcx_port *port, bool only_cpu)
 	}
 }
 
+/* Others have the processor for as long as they like, and time goes on meanwhile. */
+static void
+yield_to_others(struct softcx_port *port)
+{
+	const uint64_t before = cx_cycles();
+
+	sched_yield();
+	port->asleep += cx_cycles() - before;
+}
+
 static void
 maybe_delay(struct softcx_port *port)
 {
@@ -135,7 +145,7 @@ run(void *arg)
 		if (unlikely(delay > 0))
 			maybe_delay(port);
 		if (unlikely(yield))
-			sched_yield();
+			yield_to_others(port);
 	}
 	cx_fault_unguard();
 	return NULL;
