@@ -142,7 +142,8 @@ net_stat() {
 	"${in[@]}" cat "/sys/class/net/$2/statistics/$3"
 }
 
-# Two lcores, on two processors where there are two: in $lcores.
+# Two lcores, on two processors where there are two: in $lcores; and in $processors how many there are.
+# shellcheck disable=SC2034 # which is for the caller
 pick_lcores() {
 	local list part cpu cpus=()
 
@@ -153,6 +154,7 @@ pick_lcores() {
 		done
 	done
 	lcores="0@${cpus[0]},1@${cpus[1]-${cpus[0]}}"
+	processors=${#cpus[@]}
 }
 pick_lcores
 

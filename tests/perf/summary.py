@@ -5,12 +5,14 @@
 Reads lines `variant round mpps [cycles]`; the first variant is what the others are compared with,
 by rate or, with the argument `cycles`, by cycles per packet. The ratio is the median over the rounds
 of the two figures of the same round, so that what slows the machine down for a while slows both; its
-interval is a bootstrap's 95%.
+interval is a bootstrap's 95%, or of fewer than six rounds, whose median has none, the extremes.
 """
 
 import random
 import statistics
 import sys
+
+ROUNDS_MIN = 6  # of fewer even the extremes miss the median more often than once in twenty
 
 
 def interval(values, repeats=10000):
@@ -29,14 +31,17 @@ def spread(values, decimals):
 
 
 def compare(base, values):
-    ratios = [value / base[number] for number, value in values.items() if number in base]
+    ratios = [value / base[number] for number, value in values.items() if base.get(number)]
     if not ratios:
         return "-"
-    low, high = interval(ratios)
+    low, high = interval(ratios) if len(ratios) >= ROUNDS_MIN else (min(ratios), max(ratios))
     return f"{statistics.median(ratios):.3f} [{low:.3f} .. {high:.3f}]"
 
 
 def main():
+    by_cycles = sys.argv[1:] == ["cycles"]
+    if sys.argv[1:] and not by_cycles:
+        sys.exit("usage: summary.py [cycles] <RUNS")
     mpps, cycles = {}, {}
     for line in sys.stdin:
         variant, number, rate, *rest = line.split()
@@ -46,12 +51,13 @@ def main():
     if not mpps:
         sys.exit("summary: no runs")
 
-    what = cycles if sys.argv[1:] == ["cycles"] else mpps
+    what = cycles if by_cycles else mpps
     base = next(iter(mpps))
     width = max(map(len, mpps))
+    between = "95%" if len(mpps[base]) >= ROUNDS_MIN else "min .. max"
     print(
-        f"{'':{width}}  Mpps median [min .. max]      cycles/packet [min .. max]"
-        f"     ratio to {base} [95%]"
+        f"{'':{width}}  {'Mpps median [min .. max]':29}  {'cycles/packet [min .. max]':29}"
+        f"  {'cycles, ' if by_cycles else ''}ratio to {base} [{between}]"
     )
     for variant, rates in mpps.items():
         ratio = "1"
