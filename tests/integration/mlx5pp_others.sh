@@ -80,6 +80,7 @@ l2fwds() {
 	for port in "${@:2}"; do
 		vdevs+=(--vdev "$port")
 	done
+	: >"$tmp/out" # what is_done() reads from now on is of this run
 	"$softcx_run" --ports "$ports" --strict --probe --pause --rate 50M --payload full --frame 64,300,1518 \
 		--packets "$packets" --stats "$tmp/stats.json" -- \
 		"$l2fwd" "${eal[@]}" "${pool[@]}" -d "$mlx5pp" "${vdevs[@]}" -- -p 3 -q 2 -P -T 1 \
