@@ -114,13 +114,13 @@ nothing_left || fail 'files after SIGTERM'
 killed() {
 	local what=$1 command
 
-	rm -f "$tmp/pid"
+	rm -f "$tmp/pid" "$tmp/out" # of the one before
 	# shellcheck disable=SC2016
 	LD_PRELOAD=${PAGELANE_PRELOAD-} "$softcx_run" -- sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec ibv_asyncwatch' "$tmp" \
 		>"$tmp/out" 2>&1 &
 	pid=$!
 	children=("$pid")
-	wait_for 10 grep -q mlx5_0 "$tmp/out" || { cat "$tmp/out"; fail 'ibv_asyncwatch did not start'; }
+	wait_for 10 grep -qs mlx5_0 "$tmp/out" || { cat "$tmp/out"; fail 'ibv_asyncwatch did not start'; }
 	command=$(cat "$tmp/pid")
 	if [ "$what" = runner ]; then kill -KILL "$pid"; else kill -KILL "$command"; fi
 	got=0

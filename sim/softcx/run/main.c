@@ -231,6 +231,16 @@ find_library(char *path, size_t size)
 	return -ENOENT;
 }
 
+/* Where LD_PRELOAD would not take the library's own path. */
+static int
+link_library(const char *library, const char *path)
+{
+	if (strcmp(library, path) == 0 || symlink(library, path) == 0)
+		return 0;
+	say("%s cannot be made: %s; set TMPDIR to another folder", path, strerror(errno));
+	return -EIO;
+}
+
 static int
 set_environment(const struct request *request, const char *library, const char *folder)
 {
@@ -247,13 +257,34 @@ set_environment(const struct request *request, const char *library, const char *
 	return setenv("SYSFS_PCI_DEVICES", text, 1) < 0 ? -ENOMEM : 0;
 }
 
+/* Everything in `folder`, which goes with us. Returns an exit status. */
+static int
+run(const struct request *request, const char *library, const char *folder)
+{
+	char path[PATH_MAX];
+	bool netdevs;
+
+	if (preflight_preload(library, folder, path, sizeof(path)) < 0)
+		return EXIT_FAILURE;
+	if (!namespaces_enter(folder))
+		say("no network namespace of its own (needs root)");
+	netdevs = netdevs_create(request->config.ports) == 0;
+	if (sysfs_create(folder, request->config.ports, netdevs) < 0 ||
+		link_library(library, path) < 0)
+		return EXIT_FAILURE;
+	if (set_environment(request, path, folder) < 0) {
+		say("no memory for the environment");
+		return EXIT_FAILURE;
+	}
+	return child_run(request->command);
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct request request;
 	char library[PATH_MAX], folder[PATH_MAX];
-	bool netdevs;
-	int error, status = EXIT_FAILURE;
+	int error, status;
 
 	preflight_descriptors();
 	if (parse(argc, argv, &request) < 0)
@@ -268,16 +299,7 @@ main(int argc, char **argv)
 			strerror(-error));
 		return EXIT_FAILURE;
 	}
-	if (!namespaces_enter(folder))
-		say("no network namespace of its own (needs root)");
-	netdevs = netdevs_create(request.config.ports) == 0;
-	if (sysfs_create(folder, request.config.ports, netdevs) == 0 &&
-		preflight_preload(library, sizeof(library), folder) == 0) {
-		if (set_environment(&request, library, folder) == 0)
-			status = child_run(request.command);
-		else
-			say("no memory for the environment");
-	}
+	status = run(&request, library, folder);
 	guardian_stop();
 	return status;
 }

@@ -73,26 +73,17 @@ preflight_processors(int first, unsigned int n)
 }
 
 int
-preflight_preload(char *library, size_t size, const char *folder)
+preflight_preload(const char *library, const char *folder, char *path, size_t size)
 {
-	char link[PATH_MAX];
-
-	if (strpbrk(library, SEPARATORS) == NULL)
+	if (strpbrk(library, SEPARATORS) == NULL) {
+		snprintf(path, size, "%s", library);
 		return 0;
-	snprintf(link, sizeof(link), "%s/%s", folder, strrchr(library, '/') + 1);
-	if (strpbrk(link, SEPARATORS) != NULL) {
-		say("LD_PRELOAD takes no path with a blank or a colon, as %s; set TMPDIR to a "
-		    "folder "
-		    "without",
-			link);
-		return -EINVAL;
 	}
-	if (symlink(library, link) < 0) {
-		const int error = errno;
-
-		say("%s cannot be made: %s; set TMPDIR to another folder", link, strerror(error));
-		return -error;
-	}
-	snprintf(library, size, "%s", link);
-	return 0;
+	snprintf(path, size, "%s/%s", folder, strrchr(library, '/') + 1);
+	if (strpbrk(path, SEPARATORS) == NULL)
+		return 0;
+	say("LD_PRELOAD takes no path with a blank or a colon, as %s; set TMPDIR to a folder "
+	    "without",
+		path);
+	return -EINVAL;
 }

@@ -21,8 +21,9 @@ int preflight_stats(const char *path);
 /* The devices' threads may have these processors; first -1: any. */
 int preflight_processors(int first, unsigned int n);
 
-/* `library` as a path that LD_PRELOAD takes: itself, or a link to it in `folder`. */
-int preflight_preload(char *library, size_t size, const char *folder);
+/* A path of `library` that LD_PRELOAD takes: itself, or of a link in `folder` that is to be made.
+ */
+int preflight_preload(const char *library, const char *folder, char *path, size_t size);
 
 /* ---- guardian.c: who cleans up, whatever becomes of us ---- */
 
