@@ -36,8 +36,8 @@ call_application(int signum, siginfo_t *info, void *context)
 	struct sigaction *act = &application[slot_of(signum)];
 	const struct sigaction was = *act;
 
-	if ((was.sa_flags & SA_SIGINFO) == 0 &&
-		(was.sa_handler == SIG_DFL || was.sa_handler == SIG_IGN)) {
+	/* whatever its flags: SA_RESETHAND leaves them as they were */
+	if (was.sa_handler == SIG_DFL || was.sa_handler == SIG_IGN) {
 		/* a fault cannot be ignored: it comes again, and then ends the process */
 		struct sigaction dfl = {.sa_handler = SIG_DFL};
 

@@ -629,36 +629,76 @@ handler_of_the_application(void **state)
 	rig_end(&rig);
 }
 
-/* Without a handler of its own, a fault ends the application as ever. */
-static void
-no_handler_of_the_application(void **state)
+#ifndef SANITIZED /* which has a handler */
+/* The signal that ends a child of this process that does so. */
+static int
+signal_that_ends(void (*child)(void))
 {
-#ifdef SANITIZED
-	(void)state;
-	skip(); /* the sanitizer has a handler */
-#else
 	struct rig rig;
 	int status;
 
-	(void)state;
 	start(&rig, SOFTCX_WIRE_SINK);
 	fflush(NULL);
 	const pid_t pid = fork();
 
 	if (pid == 0) {
-		const struct sigaction none = {.sa_handler = SIG_DFL}; /* cmocka has one */
-		volatile uint8_t *page = map();
-
-		softcx_guard_sigaction(SIGSEGV, &none, NULL);
-		munmap((void *)(uintptr_t)page, 4096);
 		alarm(10);
-		*page = 1;
+		child();
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGSEGV);
 	rig_end(&rig);
+	return WTERMSIG(status);
+}
+
+static void
+fault_by_default(void)
+{
+	const struct sigaction none = {.sa_handler = SIG_DFL}; /* cmocka has one */
+	volatile uint8_t *page = map();
+
+	softcx_guard_sigaction(SIGSEGV, &none, NULL);
+	munmap((void *)(uintptr_t)page, 4096);
+	*page = 1;
+}
+
+static void
+note_once(int signum, siginfo_t *info, void *context)
+{
+	(void)info;
+	(void)context;
+	if (seen == signum)
+		_exit(1);
+	seen = signum;
+}
+
+static void
+raise_with_a_handler_for_one(void)
+{
+	const struct sigaction none = {.sa_handler = SIG_DFL};
+	const struct sigaction once = {
+		.sa_sigaction = note_once, .sa_flags = SA_SIGINFO | (int)SA_RESETHAND};
+
+	softcx_guard_sigaction(SIGSEGV, &none, NULL);
+	softcx_guard_sigaction(SIGBUS, &once, NULL);
+	raise(SIGBUS);
+	if (seen != SIGBUS)
+		_exit(1);
+	raise(SIGBUS);
+}
+#endif
+
+/* Without a handler of its own, a fault ends the application as ever. */
+static void
+no_handler_of_the_application(void **state)
+{
+	(void)state;
+#ifdef SANITIZED
+	skip();
+#else
+	assert_int_equal(signal_that_ends(fault_by_default), SIGSEGV);
+	assert_int_equal(signal_that_ends(raise_with_a_handler_for_one), SIGBUS);
 #endif
 }
 
