@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads that share a port, and threads that share a context, make and destroy while others send,
- * wait for events, and let memory go that is registered.
+ * wait for events, let memory go that is registered, and read counters.
  */
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "verbs_unit.h"
 
 #define THREADS 4
 #define ROUNDS  60
+#define READS   100 /* of a counter, in each */
 #define FRAME   60
 #define N       64
 
@@ -79,6 +83,23 @@ let_memory_go(struct ibv_context *context)
 	must(ibv_dealloc_pd(pd) == 0);
 }
 
+/* A counter in sysfs is a number whoever else reads it; openat() does not bring it up to date. */
+static void
+read_counter(bool refresh)
+{
+	char path[512], text[32];
+
+	snprintf(path, sizeof(path), "%s/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_buffer",
+		getenv("SYSFS_PATH"));
+	for (unsigned int i = 0; i < READS; i++) {
+		const int fd = refresh ? open(path, O_RDONLY) : openat(AT_FDCWD, path, O_RDONLY);
+
+		must(fd >= 0);
+		must(read(fd, text, sizeof(text)) == 2 && memcmp(text, "0\n", 2) == 0);
+		must(close(fd) == 0);
+	}
+}
+
 static void *
 work(void *arg)
 {
@@ -89,6 +110,7 @@ work(void *arg)
 	for (i = 0; i < ROUNDS; i++) {
 		live(context);
 		let_memory_go(context);
+		read_counter(own);
 	}
 	if (own)
 		verbs_close(context);

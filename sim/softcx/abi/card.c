@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "card.h"
 #include "context.h"
@@ -203,6 +204,7 @@ counter_port(const char *path)
 	return (int)index;
 }
 
+/* Never empty meanwhile: other threads read it, too. */
 static void
 put_counter(const char *path, size_t folder, const char *name, uint64_t value)
 {
@@ -211,10 +213,10 @@ put_counter(const char *path, size_t folder, const char *name, uint64_t value)
 
 	snprintf(file, sizeof(file), "%.*s%s", (int)folder, path, name);
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
-	fd = libc_calls()->open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	fd = libc_calls()->open(file, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (libc_calls()->write(fd, text, strlen(text)) < 0)
+	if (libc_calls()->write(fd, text, strlen(text)) < 0 || ftruncate(fd, strlen(text)) < 0)
 		abi_say("%s cannot be written", file);
 	libc_calls()->close(fd);
 }
