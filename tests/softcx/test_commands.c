@@ -348,6 +348,9 @@ knows_every_way_of_closing(void **state)
 	assert_true(null >= 0);
 	fails(fd, &header, sizeof(header), ENOSPC);
 	assert_int_equal(dup2(fd, fd), fd);
+	assert_int_equal(dup2(-1, fd), -1);
+	assert_int_equal(dup3(-1, fd, 0), -1);
+	assert_int_equal(dup3(null, fd, O_TRUNC), -1);
 	fails(fd, &header, sizeof(header), ENOSPC);
 	assert_int_equal(dup2(null, fd), fd);
 	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));

@@ -184,20 +184,26 @@ close(int fd)
 	return file_close(fd) ? 0 : libc_calls()->close(fd);
 }
 
-/* Other ways of closing. */
+/* Other ways of closing; what fails closes nothing. */
+static void
+close_place(int fd, int place)
+{
+	if (fd != place && fcntl(fd, F_GETFD) >= 0)
+		file_close(place);
+}
+
 PUBLIC int
 dup2(int fd, int place)
 {
-	if (fd != place)
-		file_close(place);
+	close_place(fd, place);
 	return libc_calls()->dup2(fd, place);
 }
 
 PUBLIC int
 dup3(int fd, int place, int flags)
 {
-	if (fd != place)
-		file_close(place);
+	if ((flags & ~O_CLOEXEC) == 0)
+		close_place(fd, place);
 	return libc_calls()->dup3(fd, place, flags);
 }
 
