@@ -73,10 +73,36 @@ overlaps(const void *a, uint64_t a_len, const void *b, uint64_t b_len)
 	return (uintptr_t)a < (uintptr_t)b + b_len && (uintptr_t)b < (uintptr_t)a + a_len;
 }
 
+/* Take out of the list what overlaps or touches the range, which then has it. */
+static void
+absorb(struct cx_mr *mr, struct cx_range *range)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < mr->n_gone; i++) {
+		const struct cx_range *old = &mr->gone[i];
+
+		if (old->from > range->to || old->to < range->from) {
+			mr->gone[n++] = *old;
+			continue;
+		}
+		range->from = old->from < range->from ? old->from : range->from;
+		range->to = old->to > range->to ? old->to : range->to;
+	}
+	mr->n_gone = n;
+}
+
 static void
 mr_lost(struct cx_mr *mr, const void *addr, size_t length)
 {
 	const uint8_t *from = addr, *to = from + length, *end = mr->host + mr->length;
+	struct cx_range range = {
+		.from = from > mr->host ? (uint64_t)(from - mr->host) : 0,
+		.to = to < end ? (uint64_t)(to - mr->host) : mr->length,
+	};
+
+	absorb(mr, &range);
+
 	struct cx_range *gone = realloc(mr->gone, (mr->n_gone + 1) * sizeof(*gone));
 
 	if (gone == NULL) {
@@ -85,10 +111,7 @@ mr_lost(struct cx_mr *mr, const void *addr, size_t length)
 		return;
 	}
 	mr->gone = gone;
-	gone[mr->n_gone++] = (struct cx_range){
-		.from = from > mr->host ? (uint64_t)(from - mr->host) : 0,
-		.to = to < end ? (uint64_t)(to - mr->host) : mr->length,
-	};
+	gone[mr->n_gone++] = range;
 }
 
 static bool

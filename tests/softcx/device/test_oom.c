@@ -45,6 +45,8 @@ WRAP(int, pthread_create,
 	(pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
 	(thread, attr, run, arg), EAGAIN, )
 
+static size_t largest; /* size that realloc() was asked for */
+
 void *__real_realloc(void *p, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 void *
@@ -52,6 +54,7 @@ __wrap_realloc(void *p, size_t size)
 {
 	if (fails())
 		return NULL;
+	largest = size > largest ? size : largest;
 	return p == NULL ? counted(__real_realloc(p, size)) : __real_realloc(p, size);
 }
 
@@ -271,6 +274,43 @@ memory_gone(void **state)
 	rig_end(&t.rig);
 }
 
+/* Others' memory comes and goes where the region's was: that is told, but takes no room. */
+static void
+memory_gone_often(void **state)
+{
+	struct rig_cq cq;
+	struct rig_sq sq;
+	struct rig rig;
+	uint8_t *frame;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_SINK;
+	rig_start(&rig);
+	largest = 0;
+	for (unsigned int i = 0; i < 100; i++) {
+		softcx_memory_gone(rig.card, rig_buf(&rig, 50), 1);
+		softcx_memory_gone(rig.card, rig_buf(&rig, 40 + i % 3), RIG_BUF_SIZE);
+		softcx_memory_gone(rig.card, rig_buf(&rig, 41), RIG_BUF_SIZE / 2);
+	}
+	assert_in_range(largest, 1, 2 * 2 * sizeof(uint64_t)); /* two ranges */
+
+	/* What lies between them is good, what went is not. */
+	rig_cq_create(&rig, &cq, 4);
+	rig_sq_create(&rig, &sq, &cq, 4);
+	rig_sq_ready(&rig, &sq);
+	frame = rig_buf(&rig, 43);
+	rig_sq_send(&sq, frame, rig_udp(frame, 1, 2, 3, 4, 60), rig.lkey, RIG_CE_ALWAYS);
+	rig_run(&rig);
+	rig_expect(&cq, MLX5_CQE_REQ, 0);
+	rig_sq_send(&sq, rig_buf(&rig, 42), 60, rig.lkey, 0);
+	rig_run(&rig);
+	rig_expect_error(&cq, MLX5_CQE_REQ_ERR, 1, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+	rig_sq_destroy(&rig, &sq);
+	rig_cq_destroy(&rig, &cq);
+	rig_end(&rig);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -285,6 +325,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(cards),
 		cmocka_unit_test(objects),
 		cmocka_unit_test(memory_gone),
+		cmocka_unit_test(memory_gone_often),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
