@@ -206,6 +206,26 @@ memory_gone(void **state)
 	assert_int_equal(ibv_dereg_mr(region), 0);
 }
 
+/* A mapping that changes its size where it is goes on being registered, but for what it loses. */
+static void
+memory_shrinks(void **state)
+{
+	uint8_t *kept = map();
+	struct ibv_mr *region = ibv_reg_mr(rx.pd, kept, LENGTH, IBV_ACCESS_LOCAL_WRITE);
+
+	(void)state;
+	assert_non_null(region);
+	/* no room behind it: itself is there */
+	assert_ptr_equal(mremap(kept, LENGTH / 2, LENGTH, 0), MAP_FAILED);
+	assert_ptr_equal(mremap(kept, LENGTH, LENGTH / 2, MREMAP_MAYMOVE), kept);
+	transmit(kept, region->lkey);
+	expect(tx_cq, IBV_WC_SUCCESS);
+	receive_fails(kept + LENGTH / 2, region->lkey);
+	transmit_fails(kept + LENGTH / 2, region->lkey);
+	assert_int_equal(ibv_dereg_mr(region), 0);
+	assert_int_equal(munmap(kept, LENGTH / 2), 0);
+}
+
 int
 main(void)
 {
@@ -214,6 +234,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(short_buffer, start, end),
 		cmocka_unit_test_setup_teardown(nothing_posted, start, end),
 		cmocka_unit_test_setup_teardown(memory_gone, start, end),
+		cmocka_unit_test_setup_teardown(memory_shrinks, start, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,15 +290,23 @@ munmap(void *address, size_t length)
 	return libc_calls()->munmap(address, length);
 }
 
+/* Memory stays where it is if it can, as in the kernel: then only what it loses goes. */
 PUBLIC void *
 mremap(void *address, size_t old_length, size_t length, int flags, ...)
 {
-	void *place;
+	void *place, *at;
 	va_list arguments;
 
 	va_start(arguments, flags);
 	place = va_arg(arguments, void *);
 	va_end(arguments);
+	if ((flags & ~MREMAP_MAYMOVE) == 0) {
+		if (length < old_length)
+			card_memory_gone((uint8_t *)address + length, old_length - length);
+		at = libc_calls()->mremap(address, old_length, length, 0);
+		if (at != MAP_FAILED || flags == 0)
+			return at;
+	}
 	card_memory_gone(address, old_length);
 	if (flags & MREMAP_FIXED)
 		card_memory_gone(place, length);
