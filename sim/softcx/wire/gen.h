@@ -14,7 +14,7 @@ struct cx_stream {
 	uint32_t len;
 	uint32_t steering; /* port's, at the time */
 	uint8_t fate;      /* enum cx_fate */
-	bool slow;         /* copies, or tags to strip: by the general way */
+	bool slow;         /* with copies: by the general way */
 	uint32_t seq, dropped;
 	uint32_t ip_sum, udp_sum; /* of the header without lengths */
 } __attribute__((aligned(CX_LINE)));
@@ -47,9 +47,8 @@ struct cx_gen {
 	uint64_t patience;        /* cycles that a frame may be late */
 	uint64_t most_late;       /* cycles that the loop was behind */
 	uint64_t up, since, last; /* device time at full rate: before, from, to */
-	unsigned int probes;
-	const uint8_t *pattern; /* shared by all */
-	const uint32_t *sums;   /* pattern's running sums of 16-bit words */
+	const uint8_t *pattern;   /* shared by all */
+	const uint32_t *sums;     /* pattern's running sums of 16-bit words */
 };
 
 int cx_gen_init(struct softcx_port *port);

@@ -37,11 +37,10 @@ cx_link_destroy(struct cx_link *link)
 }
 
 void
-cx_link_send(struct softcx_port *port, struct cx_link *link, const struct cx_gather *gather)
+cx_link_send(struct cx_link *link, const struct cx_gather *gather)
 {
 	struct cx_link_slot *slot = &link->slot[link->tail % CX_LINK_SLOTS];
 
-	(void)port;
 	slot->len = gather->len;
 	slot->have = cx_gather_copy(gather, slot->data, link->most);
 	if (gather->cs_flags != 0)

@@ -27,7 +27,7 @@ struct cx_link {
 struct cx_link *cx_link_create(const struct softcx_config *config, uint64_t hz);
 void cx_link_destroy(struct cx_link *link);
 
-void cx_link_send(struct softcx_port *port, struct cx_link *link, const struct cx_gather *gather);
+void cx_link_send(struct cx_link *link, const struct cx_gather *gather);
 unsigned int cx_link_receive(struct softcx_port *port, struct cx_link *link);
 
 /* One slot stays free: the receiver still reads the one that it has just said it took. */

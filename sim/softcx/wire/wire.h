@@ -32,7 +32,7 @@ static inline void
 cx_wire_send(struct softcx_port *port, const struct cx_gather *gather)
 {
 	if (port->out != NULL)
-		cx_link_send(port, port->out, gather);
+		cx_link_send(port->out, gather);
 	else
 		cx_check_frame(port, gather);
 }

@@ -529,7 +529,7 @@ full_link(void **state)
 		while (cx_link_has_room(link)) {
 			assert_int_not_equal(
 				link->tail % CX_LINK_SLOTS, (link->head - 1) % CX_LINK_SLOTS);
-			cx_link_send(NULL, link, &frame);
+			cx_link_send(link, &frame);
 		}
 	}
 	cx_link_destroy(link);
