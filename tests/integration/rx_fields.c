@@ -163,12 +163,12 @@ put_ipv6(const struct kind *kind, uint8_t *l3, struct tuple *tuple)
 	ip->payload_len = rte_cpu_to_be_16(l4_len);
 	ip->proto = kind->proto;
 	ip->hop_limits = 64;
-	memset(ip->src_addr, 0x20, sizeof(ip->src_addr));
-	memset(ip->dst_addr, 0x20, sizeof(ip->dst_addr));
-	ip->dst_addr[15] = 1;
+	memset(&ip->src_addr, 0x20, sizeof(ip->src_addr));
+	memset(&ip->dst_addr, 0x20, sizeof(ip->dst_addr));
+	((uint8_t *)&ip->dst_addr)[15] = 1;
 	if (sum != NULL)
 		*sum = rte_ipv6_udptcp_cksum(ip, ip + 1) + (kind->wrong == L4_SUM);
-	add_pair(tuple, ip->src_addr, ip->dst_addr, sizeof(ip->src_addr));
+	add_pair(tuple, &ip->src_addr, &ip->dst_addr, sizeof(ip->src_addr));
 	if (sum != NULL)
 		add_pair(tuple, l3 + sizeof(*ip), l3 + sizeof(*ip) + 2, 2);
 	return (uint16_t)sizeof(*ip) + l4_len;

@@ -12,10 +12,19 @@
 #include <unistd.h>
 
 #include <rte_telemetry.h>
+#include <rte_version.h>
 
 #include "../../lib/pcp_cache/pcp_internal.h"
 #include "pcp_unit.h"
 #include "worker.h"
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+#define DICT_COUNT  "__wrap_rte_tel_data_add_dict_uint"
+#define ARRAY_COUNT "__wrap_rte_tel_data_add_array_uint"
+#else
+#define DICT_COUNT  "__wrap_rte_tel_data_add_dict_u64"
+#define ARRAY_COUNT "__wrap_rte_tel_data_add_array_u64"
+#endif
 
 #define MEMBERS_MAX 64
 #define VALUES_MAX  256
@@ -94,9 +103,10 @@ __wrap_rte_tel_data_add_dict_string(struct rte_tel_data *data, const char *name,
 	return count_call();
 }
 
-int __wrap_rte_tel_data_add_dict_u64(struct rte_tel_data *data, const char *name, uint64_t value);
+/* By the name that the installed DPDK has for it. */
+int add_dict_count(struct rte_tel_data *data, const char *name, uint64_t value) __asm__(DICT_COUNT);
 int
-__wrap_rte_tel_data_add_dict_u64(struct rte_tel_data *data, const char *name, uint64_t value)
+add_dict_count(struct rte_tel_data *data, const char *name, uint64_t value)
 {
 	add(data, name)->value = value;
 	return count_call();
@@ -110,9 +120,9 @@ __wrap_rte_tel_data_add_dict_int(struct rte_tel_data *data, const char *name, in
 	return count_call();
 }
 
-int __wrap_rte_tel_data_add_array_u64(struct rte_tel_data *data, uint64_t value);
+int add_array_count(struct rte_tel_data *data, uint64_t value) __asm__(ARRAY_COUNT);
 int
-__wrap_rte_tel_data_add_array_u64(struct rte_tel_data *data, uint64_t value)
+add_array_count(struct rte_tel_data *data, uint64_t value)
 {
 	assert_true(data->n < VALUES_MAX);
 	data->value[data->n++] = value;
