@@ -67,3 +67,19 @@ done
 forwards 2 ,recycle=cache,cache_size=7 1518
 forwards 4 ,recycle=reuse,cache_size=7 imix --mbuf-size=14656 # eight frames to a page
 forwards 2 ,recycle=off,inline=18 64,1518
+
+# DPDK's own recycling, where there is: receive queues take part with recycle=off and one buffer per frame.
+if grep -q recycle_mbufs "$(command -v dpdk-testpmd)"; then
+	own=--forward-mode=recycle_mbufs
+	for queues in 1 4; do
+		forwards "$queues" ,recycle=off 64,777,1518 $own
+		expect 'buffers moved to the receive ring' "$(xstat 0 rx_recycled_mbufs)" -gt 0
+	done
+	forwards 2 ,recycle=off 64,1518,4000,9018 --max-pkt-len=9100 --rx-offloads=0x2000 \
+		--tx-offloads=0x8000 --mbuf-size=2176 $own
+	expect 'none, as frames have several' "$(xstat 0 rx_recycled_mbufs)" -eq 0
+	for recycle in cache pool; do
+		forwards 2 ",recycle=$recycle" 64,1518 $own
+		expect 'none, as pages must be seen' "$(xstat 0 rx_recycled_mbufs)" -eq 0
+	done
+fi

@@ -323,6 +323,12 @@ mlx5pp_set_bursts(struct rte_eth_dev *dev)
 									 : mlx5pp_rx_burst;
 	dev->tx_pkt_burst = tx_segs ? mlx5pp_tx_burst_segs : mlx5pp_tx_burst;
 	dev->data->scattered_rx = rx_segs;
+#if MLX5PP_HAS_RECYCLE_MBUFS
+	dev->recycle_tx_mbufs_reuse = mlx5pp_recycle_tx_reuse;
+	dev->recycle_rx_descriptors_refill = !rx_segs && port->args.recycle == MLX5PP_RECYCLE_OFF
+						     ? mlx5pp_recycle_rx_refill
+						     : NULL;
+#endif
 }
 
 /* The card still has what the queue gave it; the port's stop destroys the queue. */
@@ -532,6 +538,9 @@ txq_info_get(struct rte_eth_dev *dev, uint16_t index, struct rte_eth_txq_info *i
 }
 
 const struct eth_dev_ops mlx5pp_ops = {
+#if MLX5PP_HAS_RECYCLE_MBUFS
+	.recycle_rxq_info_get = mlx5pp_recycle_rxq_info_get,
+#endif
 	.dev_configure = configure,
 	.dev_start = dev_start,
 	.dev_stop = dev_stop,

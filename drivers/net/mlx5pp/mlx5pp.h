@@ -11,6 +11,7 @@
  * - mr.c: memory that the card may touch
  * - rx.c, tx.c: the data path: rings that the card reads and writes
  * - recycle.c, reuse.c: where RX buffers come from, and the pages that come back
+ * - recycle_mbufs.c: DPDK's own way for buffers from a send queue to a receive queue
  * - stats.c: counters
  *
  * The data path owns its queue: one thread at a time, and none while the queue is stopped. All the
@@ -29,10 +30,15 @@
 #include <ethdev_vdev.h>
 #include <rte_mbuf.h>
 #include <rte_spinlock.h>
+#include <rte_version.h>
 
 #include <pcp.h>
 #include <pp_recycle.h>
 #include <pp_share.h>
+
+/* What the installed DPDK has. */
+#define MLX5PP_HAS_RECYCLE_MBUFS (RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0))
+#define MLX5PP_COUNTS_PTYPES     (RTE_VERSION >= RTE_VERSION_NUM(24, 3, 0, 0))
 
 extern int mlx5pp_logtype;
 
@@ -103,6 +109,7 @@ struct mlx5pp_rxq_stats {
 	uint64_t recoveries;
 	uint64_t cache_reuse, cache_full, cache_empty, cache_busy;
 	uint64_t cache_behind_head; /* pages taken there as the pool was empty */
+	uint64_t recycled_mbufs;    /* by rte_eth_recycle_mbufs() */
 };
 
 /* Mode cache: pages given to the application, oldest first. */
@@ -147,6 +154,9 @@ struct mlx5pp_rxq {
 	uint32_t refill_at; /* refill when so many WQEs are missing; UINT32_MAX: stopped */
 	bool failed;        /* and did not start anew: tried again, */
 	uint64_t retry_at;  /* not before this time, in TSC cycles */
+#if MLX5PP_HAS_RECYCLE_MBUFS
+	uint16_t refill_head, receive_tail; /* places in the ring: see mlx5pp_rx_tell_room() */
+#endif
 	/* What received mbufs are made of. */
 	uint64_t rearm; /* data_off, refcnt, nb_segs, port */
 	uint64_t timestamp_flag;
@@ -337,13 +347,45 @@ uint16_t mlx5pp_rx_burst_cache(void *queue, struct rte_mbuf **pkts, uint16_t n);
 uint16_t mlx5pp_rx_burst_reuse(void *queue, struct rte_mbuf **pkts, uint16_t n);
 uint16_t mlx5pp_rx_burst_segs(void *queue, struct rte_mbuf **pkts, uint16_t n);
 uint32_t mlx5pp_rx_refill(struct mlx5pp_rxq *rxq);
+#if MLX5PP_COUNTS_PTYPES
+const uint32_t *mlx5pp_rx_ptypes(struct rte_eth_dev *dev, size_t *n);
+#else
 const uint32_t *mlx5pp_rx_ptypes(struct rte_eth_dev *dev);
+#endif
 
 /* tx.c */
 uint16_t mlx5pp_tx_burst(void *queue, struct rte_mbuf **pkts, uint16_t n);
 uint16_t mlx5pp_tx_burst_segs(void *queue, struct rte_mbuf **pkts, uint16_t n);
 int mlx5pp_tx_done_cleanup(void *queue, uint32_t n);
 void mlx5pp_tx_free(struct mlx5pp_txq *txq, uint32_t to);
+/* Whether completions have come: blocks up to *to are done, and are to be freed. */
+bool mlx5pp_tx_completed(struct mlx5pp_txq *txq, uint32_t *to);
+
+#if MLX5PP_HAS_RECYCLE_MBUFS
+/* recycle_mbufs.c, and of rx.c what it hands buffers to */
+uint16_t mlx5pp_recycle_tx_reuse(void *queue, struct rte_eth_recycle_rxq_info *info);
+void mlx5pp_recycle_rx_refill(void *queue, uint16_t n);
+void mlx5pp_recycle_rxq_info_get(
+	struct rte_eth_dev *dev, uint16_t index, struct rte_eth_recycle_rxq_info *info);
+#endif
+
+/*
+ * What rte_eth_recycle_mbufs() reads between bursts: where buffers go, and where the ring ends. The
+ * same place says that there is no room, for a queue that is full, or empty and waits for its own
+ * refill, or does not run.
+ */
+static __rte_always_inline void
+mlx5pp_rx_tell_room(struct mlx5pp_rxq *rxq)
+{
+#if MLX5PP_HAS_RECYCLE_MBUFS
+	const bool runs = !rxq->failed && rxq->refill_at != UINT32_MAX;
+
+	rxq->refill_head = (uint16_t)(rxq->posted & rxq->wqe_mask);
+	rxq->receive_tail = (uint16_t)((runs ? rxq->consumed : rxq->posted) & rxq->wqe_mask);
+#else
+	RTE_SET_USED(rxq);
+#endif
+}
 
 /* recycle.c */
 int mlx5pp_recycle_setup(struct mlx5pp_rxq *rxq, int socket);

@@ -36,20 +36,23 @@ static const uint32_t ptypes[64] = {
 	L4_TYPES(MLX5_CQE_L3_HDR_TYPE_IPV4, RTE_PTYPE_L3_IPV4_EXT_UNKNOWN),
 };
 
+#if MLX5PP_COUNTS_PTYPES
+const uint32_t *
+mlx5pp_rx_ptypes(struct rte_eth_dev *dev __rte_unused, size_t *n)
+#else
 const uint32_t *
 mlx5pp_rx_ptypes(struct rte_eth_dev *dev __rte_unused)
+#endif
 {
 	static const uint32_t all[] = {
-		RTE_PTYPE_L2_ETHER,
-		RTE_PTYPE_L3_IPV4_EXT_UNKNOWN,
-		RTE_PTYPE_L3_IPV6_EXT_UNKNOWN,
-		RTE_PTYPE_L4_TCP,
-		RTE_PTYPE_L4_UDP,
-		RTE_PTYPE_L4_FRAG,
-		RTE_PTYPE_L4_NONFRAG,
-		RTE_PTYPE_UNKNOWN,
+		RTE_PTYPE_L2_ETHER, RTE_PTYPE_L3_IPV4_EXT_UNKNOWN, RTE_PTYPE_L3_IPV6_EXT_UNKNOWN,
+		RTE_PTYPE_L4_TCP, RTE_PTYPE_L4_UDP, RTE_PTYPE_L4_FRAG, RTE_PTYPE_L4_NONFRAG,
+		RTE_PTYPE_UNKNOWN, /* the end, before DPDK counted */
 	};
 
+#if MLX5PP_COUNTS_PTYPES
+	*n = RTE_DIM(all) - 1;
+#endif
 	return all;
 }
 
@@ -121,6 +124,25 @@ mlx5pp_rx_refill(struct mlx5pp_rxq *rxq)
 		mlx5pp_doorbell(&rxq->rq_db[MLX5_RCV_DBR], rxq->posted & 0xffff);
 	return rxq->posted - before;
 }
+
+#if MLX5PP_HAS_RECYCLE_MBUFS
+/* Buffers lie in the ring from the head on: the card gets them. */
+void
+mlx5pp_recycle_rx_refill(void *queue, uint16_t n)
+{
+	struct mlx5pp_rxq *rxq = queue;
+
+	for (uint16_t i = 0; i < n; i++) {
+		const uint32_t slot = (rxq->posted + i) & rxq->wqe_mask;
+
+		post(rxq, slot, rxq->bufs[slot], rxq->headroom);
+	}
+	rxq->posted += n;
+	rxq->stats.recycled_mbufs += n;
+	mlx5pp_doorbell(&rxq->rq_db[MLX5_RCV_DBR], rxq->posted & 0xffff);
+	mlx5pp_rx_tell_room(rxq);
+}
+#endif
 
 /* ---- what the card says ---- */
 
@@ -293,7 +315,11 @@ burst(struct mlx5pp_rxq *rxq, struct rte_mbuf **pkts, const uint16_t n, const bo
 uint16_t
 mlx5pp_rx_burst(void *queue, struct rte_mbuf **pkts, uint16_t n)
 {
-	return burst(queue, pkts, n, false, MLX5PP_RECYCLE_OFF);
+	struct mlx5pp_rxq *rxq = queue;
+	const uint16_t got = burst(rxq, pkts, n, false, MLX5PP_RECYCLE_OFF);
+
+	mlx5pp_rx_tell_room(rxq);
+	return got;
 }
 
 /* With recycle=cache. */

@@ -371,6 +371,7 @@ mlx5pp_rxq_start(struct mlx5pp_rxq *rxq)
 	mlx5pp_recycle_start(rxq);
 	mlx5pp_rx_refill(rxq);
 	rxq->refill_at = RTE_MIN(rxq->n_wqes / 4, (uint32_t)MLX5PP_REFILL >> rxq->log_segs);
+	mlx5pp_rx_tell_room(rxq);
 	return 0;
 }
 
@@ -383,6 +384,7 @@ mlx5pp_rxq_stop(struct mlx5pp_rxq *rxq)
 		return err;
 	rxq->refill_at = UINT32_MAX;
 	rxq->failed = false;
+	mlx5pp_rx_tell_room(rxq);
 	mlx5pp_recycle_stop(rxq);
 	return 0;
 }

@@ -135,6 +135,9 @@ static const struct {
 	{"rx_out_of_buffer", OUT_OF_BUFFER, 0},
 	{"inflight", INFLIGHT, 0},
 	{"tx_mr_registered", MR_REGISTERED, 0},
+#if MLX5PP_HAS_RECYCLE_MBUFS
+	RX("rx_recycled_mbufs", recycled_mbufs),
+#endif
 	RX("rx_recoveries", recoveries),
 	TX("tx_recoveries", recoveries),
 	TX("tx_no_mr", no_mr),

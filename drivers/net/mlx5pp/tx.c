@@ -78,16 +78,16 @@ handle_error(struct mlx5pp_txq *txq, const struct mlx5_cqe64 *cqe)
 			txq->port->data->port_id, txq->index);
 }
 
-/* Take completions; returns whether there were any. */
+/* Take completions: blocks up to *to are done. False: there were none, or an error. */
 static __rte_always_inline bool
-reclaim(struct mlx5pp_txq *txq)
+completed(struct mlx5pp_txq *txq, uint32_t *to)
 {
 	const struct mlx5_cqe64 *cqe, *last = NULL;
 
 	while ((cqe = mlx5pp_cqe(txq->cqes, txq->cq_mask, txq->log_cqes, txq->cq_ci)) != NULL) {
 		if (unlikely(cqe->op_own >> 4 == MLX5_CQE_REQ_ERR)) {
 			handle_error(txq, cqe);
-			return true;
+			return false;
 		}
 		last = cqe;
 		txq->cq_ci++;
@@ -101,9 +101,24 @@ reclaim(struct mlx5pp_txq *txq)
 		(const void *)&txq->wqes[(size_t)(block & txq->bb_mask) * MLX5_SEND_WQE_BB];
 	const uint32_t segs = be32toh(ctrl->qpn_ds) & 0x3f;
 
-	mlx5pp_tx_free(txq, block + (segs + SEGS_PER_BB - 1) / SEGS_PER_BB);
+	*to = block + (segs + SEGS_PER_BB - 1) / SEGS_PER_BB;
 	mlx5pp_doorbell(&txq->cq_db[0], txq->cq_ci & 0xffffff);
 	return true;
+}
+
+bool
+mlx5pp_tx_completed(struct mlx5pp_txq *txq, uint32_t *to)
+{
+	return completed(txq, to);
+}
+
+static __rte_always_inline void
+reclaim(struct mlx5pp_txq *txq)
+{
+	uint32_t to;
+
+	if (completed(txq, &to))
+		mlx5pp_tx_free(txq, to);
 }
 
 /* ---- keys ---- */
