@@ -21,10 +21,14 @@
 
 #define ZONE_PAGES 60u
 #define BATCH      4u
+#define BLOCKS     6u
 #define LCORE      5 /* the children's, and the next one */
 #define SURVIVED   7 /* exit codes */
 #define DIED       8
-/* Its own two magazines, one that it moves on to the zone, and what its call was about. */
+/*
+ * Two magazines of its own, or of ours that it was about to take, one that it moves on to the zone,
+ * and what its call was about.
+ */
 #define LOST_MAX (3 * BATCH + 2)
 
 /* Accesses until this process dies; 0: it lives on. */
@@ -39,8 +43,9 @@ pp_stall(void)
 
 /* What the child has for sure, shared with it: not what a call is about to give or to take. */
 static struct {
-	uint32_t n;
+	uint32_t n, n_blocks;
 	void *page[ZONE_PAGES];
+	void *block[BLOCKS]; /* of order 1 */
 } * held;
 
 static void
@@ -101,6 +106,26 @@ give_bulk(struct pcp *pcp, uint32_t n)
 	n = RTE_MIN(n, held->n);
 	held_fewer(page, n);
 	pcp_free_bulk(pcp, page, n);
+}
+
+/* Pages of order 1, for which lists of order 0 are drained, and back. */
+static void
+take_and_give_blocks(struct pcp *pcp)
+{
+	while (held->n_blocks < BLOCKS) {
+		void *block = pcp_alloc_pages(pcp, 1);
+
+		if (block == NULL)
+			break;
+		held->block[held->n_blocks] = block;
+		pp_compiler_barrier();
+		held->n_blocks++;
+	}
+	while (held->n_blocks > 1) {
+		held->n_blocks--;
+		pp_compiler_barrier();
+		pcp_free_pages(pcp, held->block[held->n_blocks], 1);
+	}
 }
 
 static void
@@ -164,12 +189,15 @@ live(struct pcp_cache *shared)
 	section(pcp);
 	past_the_caches(shared, BATCH + 2);
 	give(other, 3 * BATCH);
+	take_and_give_blocks(pcp);
 	under_the_zones_lock(shared, 2);
 	/* all there is: claims the other one's */
 	take(pcp, ZONE_PAGES);
 	give(pcp, BATCH);
 	give(other, 2 * BATCH);
 	pcp_cache_shrink(shared, BATCH);
+	give(other, BATCH + 1);
+	pcp_lcore_leaves(LCORE + 1, shared);
 	pcp_cache_drain(shared);
 }
 
@@ -191,6 +219,9 @@ fault_of_pages(struct pcp_cache *shared, uint64_t free_pages)
 
 	for (uint32_t i = 0; i < held->n; i++)
 		gone[page_number(held->page[i])] = true;
+	for (uint32_t i = 0; i < held->n_blocks; i++)
+		for (uint32_t k = 0; k < 2; k++)
+			gone[page_number(held->block[i]) + k] = true;
 	while (n <= ZONE_PAGES && (page[n] = pcp_cache_alloc(shared)) != NULL) {
 		if (gone[page_number(page[n])])
 			return "a page is in two places";
@@ -225,13 +256,16 @@ fault_of_caches(struct pcp_cache *shared)
 static const char *
 fault_of_zone(uint32_t lost_max)
 {
-	const uint64_t accounted = pp_zone_free_pages(zone) + held->n;
+	const uint64_t accounted = pp_zone_free_pages(zone) + held->n + 2 * held->n_blocks;
 
 	if (!pp_zone_is_valid(zone))
 		return "the zone is not valid";
 	for (uint32_t i = 0; i < held->n; i++)
 		if (pp_zone_page(zone, held->page[i])->state != PP_PAGE_USED)
 			return "what it had is free";
+	for (uint32_t i = 0; i < held->n_blocks; i++)
+		if (pp_zone_page(zone, held->block[i])->state != PP_PAGE_USED)
+			return "a block that it had is free";
 	if (accounted > ZONE_PAGES || accounted + lost_max < ZONE_PAGES)
 		return "too few pages are free";
 	return stats_of(zone).bad_frees == 0 ? NULL : "a page was freed twice";
@@ -256,6 +290,18 @@ dies_after(uint64_t steps, void (*way)(struct pcp_cache *shared), struct pcp_cac
 	return WEXITSTATUS(status) == DIED;
 }
 
+/* Something lies in a cache of this process, too: in mode spin any process may take it. */
+static void
+give_and_take_ours(struct pcp_cache *shared)
+{
+	void *page[BATCH + 2];
+
+	for (uint32_t i = 0; i < RTE_DIM(page); i++)
+		assert_non_null(page[i] = pcp_cache_alloc(shared));
+	for (uint32_t i = 0; i < RTE_DIM(page); i++)
+		pcp_cache_free(shared, page[i]);
+}
+
 /*
  * The others go on; or, every second time, they destroy the caches at once. With `burial` another
  * process comes upon what is left first, and dies at some step of its own. Whether the first did.
@@ -270,7 +316,8 @@ death(const struct pcp_config *config, uint64_t steps, uint64_t burial)
 	struct pcp_cache *shared = pcp_cache_create(zone, config);
 
 	assert_non_null(shared);
-	held->n = 0;
+	held->n = held->n_blocks = 0;
+	give_and_take_ours(shared);
 	const bool died = dies_after(steps, live, shared);
 
 	if (burial > 0)
@@ -290,8 +337,8 @@ death(const struct pcp_config *config, uint64_t steps, uint64_t burial)
 	return died;
 }
 
-/* Every so many-th step, or what the program is told: 1 takes five minutes. */
-static uint64_t stride = 41;
+/* Every so many-th step, or what the program is told: 1 takes ten minutes. Sanitizers are slow. */
+static uint64_t stride = UNIT_ASAN || UNIT_TSAN ? 299 : 97;
 
 /* Each mode and checks begin elsewhere: together they see more. */
 static void
@@ -303,6 +350,7 @@ deaths(uint64_t every, uint64_t burials)
 				.mode = mode,
 				.checks = checks,
 				.batch = BATCH,
+				.max_order = 1,
 				.lcores = 2,
 				.high = 5 * BATCH,
 			};
