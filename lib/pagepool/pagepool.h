@@ -149,7 +149,7 @@ struct pp_zone *pp_zone_create(const char *name, int node, unsigned int max_orde
 
 /*
  * -EBUSY, and nothing done, while pages are in use; those set aside are not. The runs' memory is
- * the caller's.
+ * the caller's. By the process that created it, whose telemetry knows the zone.
  */
 int pp_zone_destroy(struct pp_zone *zone);
 

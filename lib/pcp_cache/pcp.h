@@ -171,7 +171,10 @@ struct pcp_config {
  */
 struct pcp_cache *pcp_cache_create(struct pp_zone *zone, const struct pcp_config *config);
 
-/* Gives all cached pages to the zone. No thread may be using the caches. NULL is ignored. */
+/*
+ * Gives all cached pages to the zone. By the process that created them; no thread of any may be
+ * using the caches. NULL is ignored.
+ */
 void pcp_cache_destroy(struct pcp_cache *cache);
 
 /* What was asked for, with every default replaced by its value. */

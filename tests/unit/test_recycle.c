@@ -63,6 +63,19 @@ __wrap_kill(pid_t pid, int signo)
 	return __real_kill(pid, signo);
 }
 
+/* How often somebody has made way. */
+static uint32_t yields;
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+
+int
+__wrap_sched_yield(void)
+{
+	pp_fetch_add(&yields, 1);
+	return __real_sched_yield();
+}
+
 static void
 halt(int signo __rte_unused)
 {
@@ -251,8 +264,10 @@ one_more_than_there_are_places_for_waits(void **state __rte_unused)
 
 	fill_places(child);
 	pp_store_release(&quiet, false);
+	yields = 0;
 	worker_begin(more, put_and_tell, NULL);
-	usleep(20000);
+	while (pp_load_relaxed(&yields) == 0 && !pp_load_acquire(&quiet))
+		rte_pause();
 	assert_false(pp_load_acquire(&quiet));
 	kill_child(child[PLACES / 2]);
 	worker_wait(more);

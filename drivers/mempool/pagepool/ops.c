@@ -181,8 +181,10 @@ static int
 pagepool_dequeue(struct rte_mempool *mp, void **objs, unsigned int n)
 {
 	const struct pp_mempool *pool = mp->pool_data;
+	/* Another lcore may just make it one that recycles. */
+	const uint64_t layout = pp_load_relaxed(&pool->layout);
 
-	if (unlikely(pool->layout != PP_MEMPOOL_LAYOUT) && pool->layout != PP_MEMPOOL_RECYCLING)
+	if (unlikely(layout != PP_MEMPOOL_LAYOUT) && layout != PP_MEMPOOL_RECYCLING)
 		return refuse(mp);
 	struct pcp *pcp = pcp_for(pool);
 	const int rc = pcp != NULL ? pcp_alloc_bulk(pcp, objs, n)
