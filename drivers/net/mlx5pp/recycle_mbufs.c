@@ -20,8 +20,8 @@ room_of(const struct rte_eth_recycle_rxq_info *info)
 	const uint16_t size = info->mbuf_ring_size, head = *info->refill_head;
 	const uint16_t room = (uint16_t)(size - (head - *info->receive_tail)) & (size - 1);
 
-	if (info->refill_requirement !=
-		0) /* so many at once or none, and its ring does not wrap then */
+	/* so many at once or none, and its ring does not wrap then */
+	if (info->refill_requirement != 0)
 		return room >= info->refill_requirement ? info->refill_requirement : 0;
 	return RTE_MIN(room, (uint16_t)(size - head));
 }
