@@ -14,19 +14,41 @@ die() {
 	exit 1
 }
 
-# Commands to run when the script ends, the last one first; also after a signal.
+# on_exit COMMAND...: to be run when the script ends, the last one first; also after a signal.
 undo=()
 
 on_exit() {
-	undo=("$1" "${undo[@]}")
+	undo=("$(printf '%q ' "$@")" "${undo[@]}")
+}
+
+# run COMMAND...: and let signals end it with the script, at once. A shell waits for what it runs in the
+# foreground before it looks at its traps, and Ctrl-C does not reach what has a process group of its own.
+child=
+run() {
+	local status=0
+
+	set -m
+	"$@" &
+	child=$!
+	set +m
+	wait "$child" || status=$?
+	child=
+	return "$status"
+}
+
+stop_child() {
+	[ -n "$child" ] || return 0
+	kill -TERM -- "-$child" 2>/dev/null || true
+	wait "$child" 2>/dev/null || true
 }
 
 run_undo() {
 	local status=$? command
 
 	trap '' INT TERM HUP
+	stop_child
 	for command in "${undo[@]}"; do
-		$command || true
+		eval "$command" || true
 	done
 	exit "$status"
 }
