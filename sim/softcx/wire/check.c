@@ -26,6 +26,18 @@ find_stamp(const uint8_t *frame, uint32_t have)
 	return (const void *)(frame + at);
 }
 
+/* Whether it is as the generator made it for a frame of that length. */
+static inline bool
+stamp_holds(const struct cx_check *check, const struct cx_stamp *stamp, uint32_t len)
+{
+	const uint16_t index = be16toh(stamp->stream);
+
+	return stamp->port < check->n_ports && index < check->n_streams &&
+	       be32toh(stamp->check) == cx_stamp_check(cx_stamp_key(stamp->port, index, len),
+						be32toh(stamp->seq), be32toh(stamp->dropped)) &&
+	       be16toh(stamp->tail) == (uint16_t)len;
+}
+
 /* The rest of a full payload, part by part. */
 static bool
 pattern_holds(const struct cx_gather *gather, uint32_t from, const uint8_t *pattern)
@@ -56,6 +68,14 @@ checksums_hold(const struct cx_gather *gather)
 		cx_packet_offload(frame, len, len, gather->cs_flags);
 	cx_packet_parse(&packet, frame, len, len);
 	return packet.l3_ok && packet.l4_ok;
+}
+
+/* From byte `from` on the pattern's from `offset` on, and right checksums. */
+static bool
+payload_holds(const struct cx_check *check, const struct cx_gather *gather, uint32_t from,
+	uint32_t offset)
+{
+	return pattern_holds(gather, from, check->pattern + offset) && checksums_hold(gather);
 }
 
 static void
@@ -134,21 +154,15 @@ cx_check_frame(struct softcx_port *port, const struct cx_gather *gather)
 	const uint32_t at = (uint32_t)((const uint8_t *)stamp - frame);
 	const uint32_t len = gather->len - (at - (CX_ETH_LEN + CX_IPV4_LEN + CX_UDP_LEN));
 
-	c->packets++;
-	if (unlikely(stamp->port >= check->n_ports || index >= check->n_streams ||
-		     be32toh(stamp->check) !=
-			     cx_stamp_check(cx_stamp_key(stamp->port, index, len), seq, dropped) ||
-		     be16toh(stamp->tail) != (uint16_t)len)) {
+	if (unlikely(!stamp_holds(check, stamp, len) ||
+		     (check->payload == SOFTCX_PAYLOAD_FULL &&
+			     !payload_holds(check, gather, at + (uint32_t)sizeof(*stamp),
+				     cx_pattern_offset(seq, index))))) {
+		c->packets++;
 		c->corrupted++;
 		return;
 	}
-	if (check->payload == SOFTCX_PAYLOAD_FULL &&
-		(!pattern_holds(gather, at + (uint32_t)sizeof(*stamp),
-			 check->pattern + cx_pattern_offset(seq, index)) ||
-			!checksums_hold(gather))) {
-		c->corrupted++;
-		return;
-	}
+	c->packets++; /* now that all of it was there to be read */
 	note(c, &check->stream[stamp->port * check->n_streams + index], seq - dropped);
 }
 

@@ -534,6 +534,50 @@ part_of_a_region_gone(void **state)
 	rig_end(&rig);
 }
 
+/* A frame that ends where memory does: it is not sent, and not one that was looked at either. */
+static void
+part_of_a_frame_gone(void **state)
+{
+	struct softcx_port_counters c;
+	struct rig rig;
+	struct rig_rx rx;
+	struct rig_cq cq;
+	struct rig_sq sq;
+
+	(void)state;
+	rig_init(&rig);
+	rig.config.wire = SOFTCX_WIRE_GEN;
+	rig.config.payload = SOFTCX_PAYLOAD_FULL;
+	rig.config.frame[0] = 1518;
+	rig.config.packets = 1;
+	rig_start(&rig);
+	void *page = rig_buf(&rig, 10);
+	uint8_t *frame = rig_buf(&rig, 10) - RIG_BUF_SIZE / 4;
+	const struct ibv_sge sge = {(uintptr_t)frame, 1514, rig.lkey};
+
+	rig_rx_create(&rig, &rx, 16, 1, RING);
+	rig_cq_create(&rig, &cq, 16);
+	rig_sq_create(&rig, &sq, &cq, 16);
+	rig_sq_ready(&rig, &sq);
+	rig_rq_write(&rx.rq, &sge, 1);
+	rig_rq_ring(&rx.rq);
+	rig_run(&rig);
+	rig_expect(&rx.cq, MLX5_CQE_RESP_SEND, 0);
+	assert_int_equal(mprotect(page, 2 * RIG_BUF_SIZE, PROT_NONE), 0);
+	rig_sq_send(&sq, frame, 1514, rig.lkey, RIG_CE_ALWAYS);
+	rig_run(&rig);
+	rig_expect_error(&cq, MLX5_CQE_REQ_ERR, 0, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+	assert_int_equal(mprotect(page, 2 * RIG_BUF_SIZE, PROT_READ | PROT_WRITE), 0);
+	rig_counters(&rig, &c);
+	assert_int_equal(c.faults, 1);
+	assert_int_equal(c.tx_packets, 0);
+	assert_int_equal(c.checker.packets, 0);
+	rig_sq_destroy(&rig, &sq);
+	rig_cq_destroy(&rig, &cq);
+	rig_rx_destroy(&rig, &rx);
+	rig_end(&rig);
+}
+
 /* The rings themselves: no CQE can tell, an event does. */
 static void
 rings_gone(void **state)
@@ -723,6 +767,7 @@ main(void)
 		{"tx buffer gone, untold", tx_buffer_gone, NULL, NULL, &untold},
 		{"part of a region gone, told", part_of_a_region_gone, NULL, NULL, &told},
 		{"part of a region gone, untold", part_of_a_region_gone, NULL, NULL, &untold},
+		cmocka_unit_test(part_of_a_frame_gone),
 		{"rings gone, told", rings_gone, NULL, NULL, &told},
 		{"rings gone, untold", rings_gone, NULL, NULL, &untold},
 		cmocka_unit_test(handler_of_the_application),
