@@ -74,6 +74,8 @@ wait_for_arrival(struct event_queue *queue)
 
 	queue->waiting++;
 	pthread_mutex_unlock(&queue->lock);
+	/* with nothing but the system call inside */
+	/* NOLINTNEXTLINE(concurrency-thread-canceltype-asynchronous) */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	if (syscall(SYS_futex, &queue->arrivals, FUTEX_WAIT_PRIVATE, seen, NULL) < 0 &&
 		errno != EAGAIN)
