@@ -532,6 +532,20 @@ change_rss(void)
 	return err;
 }
 
+/* All queues strip, or none. */
+static int
+strip_tags(void)
+{
+	const int err = rte_eth_dev_set_vlan_offload(port, RTE_ETH_VLAN_STRIP_OFFLOAD);
+	struct rte_eth_rxq_info info;
+
+	for (uint16_t q = 0; q < 2; q++) {
+		require(rte_eth_rx_queue_info_get(port, q, &info) == 0);
+		require(((info.conf.offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0) == (err == 0));
+	}
+	return err;
+}
+
 /* A frame out of a pool that the driver has never seen: it is dropped, and counted. */
 static int
 send_foreign(void)
@@ -559,6 +573,7 @@ static const struct {
 	{"promiscuous mode", listen_to_all, 1},
 	{"an address", add_address, 3},
 	{"RSS", change_rss, 1},
+	{"VLAN stripping", strip_tags, 1},
 	{"a foreign pool", send_foreign, 1},
 };
 

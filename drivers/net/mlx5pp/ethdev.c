@@ -230,18 +230,32 @@ mtu_set(struct rte_eth_dev *dev, uint16_t mtu)
 }
 
 static int
+set_strip(struct rte_eth_dev *dev, uint16_t index, bool on)
+{
+	struct mlx5pp_rxq *rxq = dev->data->rx_queues[index];
+
+	return rxq != NULL ? mlx5pp_rxq_set_strip(rxq, on) : 0;
+}
+
+/* All queues, or those before one that cannot be are as they were. */
+static int
 vlan_offload_set(struct rte_eth_dev *dev, int mask)
 {
 	const bool strip =
 		(dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0;
-	int err = 0;
 
 	if (!(mask & RTE_ETH_VLAN_STRIP_MASK))
 		return 0;
-	for (uint16_t i = 0; err == 0 && i < dev->data->nb_rx_queues; i++)
-		if (dev->data->rx_queues[i] != NULL)
-			err = mlx5pp_rxq_set_strip(dev->data->rx_queues[i], strip);
-	return err;
+	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++) {
+		const int err = set_strip(dev, i, strip);
+
+		if (err == 0)
+			continue;
+		while (i-- > 0)
+			set_strip(dev, i, !strip);
+		return err;
+	}
+	return 0;
 }
 
 /* ---- RSS ---- */

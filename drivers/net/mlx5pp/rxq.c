@@ -311,11 +311,18 @@ mlx5pp_rxq_set_strip(struct mlx5pp_rxq *rxq, bool on)
 		.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING,
 	};
 
+	const int err = rxq->wq != NULL ? -ibv_modify_wq(rxq->wq, &attr) : 0;
+
+	if (err < 0) {
+		MLX5PP_LOG(ERR, "RX queue %u: VLAN stripping cannot be %s: %s", rxq->index,
+			on ? "on" : "off", rte_strerror(-err));
+		return err;
+	}
 	if (on)
 		rxq->offloads |= RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
 	else
 		rxq->offloads &= ~RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
-	return rxq->wq != NULL ? -ibv_modify_wq(rxq->wq, &attr) : 0;
+	return 0;
 }
 
 /* ---- running ---- */

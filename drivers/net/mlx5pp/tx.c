@@ -382,7 +382,7 @@ count_pending(const struct mlx5pp_txq *txq)
 	return n;
 }
 
-/* Packets that were freed, of n or, with n 0, all that have been sent by now. */
+/* Packets that were freed: all that have been sent by now, as completions stand for several. */
 int
 mlx5pp_tx_done_cleanup(void *queue, uint32_t n __rte_unused)
 {
