@@ -11,6 +11,7 @@
 #include <linux/close_range.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -152,6 +153,12 @@ DEFINE_STAT(fstat, old_fstat, "__fxstat", stat, int of, descriptor_port(of),
 DEFINE_STAT(fstat64, old_fstat64, "__fxstat64", stat64, int of, descriptor_port(of),
 	libc_calls()->fstat64(of, st))
 
+static void
+put(void *file)
+{
+	file_put(file);
+}
+
 PUBLIC ssize_t
 read(int fd, void *buffer, size_t length)
 {
@@ -160,8 +167,9 @@ read(int fd, void *buffer, size_t length)
 
 	if (file == NULL)
 		return libc_calls()->read(fd, buffer, length);
+	pthread_cleanup_push(put, file); /* it may wait, and be cancelled */
 	value = result(file_is_orphaned() ? -EIO : file->ops->read(file, buffer, length));
-	file_put(file);
+	pthread_cleanup_pop(1);
 	return value;
 }
 
