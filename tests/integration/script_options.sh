@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The scripts and programs that measure: each option is in --help, and bad input is one line.
+# The scripts, and programs that measure: each option is in --help, and bad input is one line.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 export PAGELANE_BUILD=$build
 
@@ -46,6 +46,10 @@ for script in "$here"/../perf/{alloc_ratio,published,l2fwd_ratio,testpmd_ratio,m
 	done
 done
 refuses 'neither null nor veth' "$here/../perf/l2fwd_ratio" --ports eth0
+
+for script in "$here"/../../scripts/{demo,setup,check,build} "$here"/../{coverage,aarch64,model/run,integration/run}; do
+	helps "$script"
+done
 
 # Without a build there is a line, too.
 for script in alloc_ratio l2fwd_ratio testpmd_ratio; do
