@@ -129,6 +129,16 @@ int softcx_device_destroy(struct softcx_card *card);
 
 struct softcx_port *softcx_device_port(struct softcx_card *card, unsigned int index);
 
+/* The MAC address of a port, which frames of the generator are for. */
+static inline void
+softcx_port_mac(unsigned int index, uint8_t mac[6])
+{
+	const uint8_t address[6] = {0x02, 0x02, 0xc9, 0x00, 0x00, (uint8_t)(index + 1)};
+
+	for (unsigned int i = 0; i < sizeof(address); i++)
+		mac[i] = address[i];
+}
+
 /* Frequency of CQE timestamps: the device's core clock. */
 uint64_t softcx_device_clock_hz(const struct softcx_card *card);
 

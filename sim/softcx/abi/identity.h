@@ -18,7 +18,7 @@
 #define IDENTITY_PCI        "0000:03:00.%u"
 #define IDENTITY_DEVICE     "mlx5_%u"
 
-/* Of a port; its MAC address has the same last byte. */
+/* Of a port; its MAC address, softcx_port_mac(), has the same last byte. */
 static inline uint64_t
 identity_guid(unsigned int index)
 {
@@ -30,14 +30,4 @@ static inline void
 identity_netdev(unsigned int index, char name[16])
 {
 	snprintf(name, 16, IDENTITY_NETDEV, index % 100);
-}
-
-static inline void
-identity_mac(unsigned int index, uint8_t mac[6])
-{
-	const uint8_t address[6] = {0x02, 0x02, 0xc9, 0x00, 0x00, (uint8_t)(index + 1)};
-	unsigned int i;
-
-	for (i = 0; i < 6; i++)
-		mac[i] = address[i];
 }

@@ -25,11 +25,9 @@ until_error(const struct softcx_inject *inject)
 int
 cx_port_init(struct softcx_port *port, struct softcx_card *card, unsigned int index)
 {
-	const uint8_t mac[6] = {0x02, 'S', 'C', 'X', 0, (uint8_t)index};
-
 	port->card = card;
 	port->index = index;
-	memcpy(port->mac, mac, sizeof(mac));
+	softcx_port_mac(index, port->mac);
 	port->random = card->config.seed * 2654435761u + index + 1;
 	port->until_rq_error = until_error(&card->config.inject_rq);
 	port->until_sq_error = until_error(&card->config.inject_sq);

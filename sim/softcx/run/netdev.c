@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "identity.h"
 #include "run.h"
 
@@ -62,7 +63,7 @@ create(int sock, unsigned int index)
 	identity_netdev(index, request.ifr_name);
 	if (ioctl(tap, TUNSETIFF, &request) < 0)
 		return -errno;
-	identity_mac(index, mac);
+	softcx_port_mac(index, mac);
 	request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
 	memcpy(request.ifr_hwaddr.sa_data, mac, sizeof(mac));
 	if (ioctl(sock, SIOCSIFHWADDR, &request) < 0)
