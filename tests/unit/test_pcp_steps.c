@@ -4,6 +4,8 @@
  * callback there. Each test is an interleaving that was, or could be, wrong.
  */
 
+#include <signal.h>
+
 #include <rte_cycles.h>
 
 #include <pcp_internal.h>
@@ -206,6 +208,53 @@ pages_that_move_behind_ones_back_are_found(void **state)
 	}
 }
 
+/* Of a process that was killed before it could say so. */
+static void
+pages_arrive_uncounted(void)
+{
+	const uint64_t arrivals = cache->depot->arrivals;
+
+	give_back(1);
+	cache->depot->arrivals = arrivals;
+}
+
+/* It was killed in a call, that of its own cache: who buries that counts for it. */
+static void
+its_cache_is_buried(void)
+{
+	pages_arrive_uncounted();
+	handle(1)->busy = 1;
+	handle(1)->owner_pid = dead_pid();
+}
+
+/* It held a lock: who inherits that does. */
+static void
+its_lock_is_inherited(void)
+{
+	pages_arrive_uncounted();
+	cache->depot->lock.holder = dead_pid();
+	assert_int_equal(pcp_unit_stats().depot_pages, 1);
+}
+
+static void
+what_the_dead_did_not_count_is_found(void **state)
+{
+	void (*const ways[])(void) = {its_cache_is_buried, its_lock_is_inherited};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(ways); i++) {
+		pcp_unit_open(SOME, (struct pcp_config){.batch = 10});
+		lcore_holds(1, 1);
+		pcp_cache_drain(cache);
+		page[SOME - 1] = pcp_depot_alloc(cache, 0);
+		before_reclaim = ways[i];
+		page[0] = pcp_alloc(handle(0));
+		assert_non_null(page[0]);
+		give_back(SOME);
+		pcp_unit_close();
+	}
+}
+
 /* ---- claims ---- */
 
 static void
@@ -229,6 +278,34 @@ a_claim_fails_when_its_owner_got_in_first(void **state)
 	assert_int_equal(pcp_unit_stats().cached_pages, 0);
 	page[SOME - 10] = pcp_alloc(handle(0));
 	assert_non_null(page[SOME - 10]);
+	give_back(SOME - 9);
+	pcp_unit_close();
+}
+
+static bool signals_are_blocked;
+
+static void
+look_at_signals(void)
+{
+	sigset_t blocked;
+
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
+	signals_are_blocked = sigismember(&blocked, SIGUSR1) == 1;
+}
+
+/* A handler could want the cache that is claimed, of an owner who waits for us. */
+static void
+no_handler_interrupts_a_claim(void **state)
+{
+	(void)state;
+	pcp_unit_open(SOME, (struct pcp_config){.batch = 10});
+	lcore_holds(1, 10);
+	at_membarrier = look_at_signals;
+	page[SOME - 10] = pcp_alloc(handle(0));
+	assert_non_null(page[SOME - 10]);
+	assert_true(signals_are_blocked);
+	look_at_signals();
+	assert_false(signals_are_blocked);
 	give_back(SOME - 9);
 	pcp_unit_close();
 }
@@ -370,6 +447,8 @@ main(void)
 		cmocka_unit_test(an_owner_that_finds_its_lock_taken_keeps_off_the_lists),
 		cmocka_unit_test(pages_that_move_behind_ones_back_are_found),
 		cmocka_unit_test(a_claim_fails_when_its_owner_got_in_first),
+		cmocka_unit_test(what_the_dead_did_not_count_is_found),
+		cmocka_unit_test(no_handler_interrupts_a_claim),
 		cmocka_unit_test(a_failing_membarrier_takes_nothing),
 		cmocka_unit_test(without_membarrier_bh_becomes_spin),
 		cmocka_unit_test(an_lcore_in_a_section_costs_no_membarrier),
