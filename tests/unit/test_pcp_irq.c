@@ -134,6 +134,28 @@ a_section_being_entered_puts_it_off(void **state __rte_unused)
 }
 
 static void
+see_nest(void *arg)
+{
+	*(uint32_t *)arg = handle(0)->nest;
+}
+
+/*
+ * On the way into a section, or out of it, the thread is not at the lists: what runs there heeds
+ * claims, as if it had interrupted it outside.
+ */
+static void
+in_no_section_yet_it_runs_as_if_outside(void **state __rte_unused)
+{
+	uint32_t seen = UINT32_MAX;
+
+	handle(0)->nest = 1;
+	assert_int_equal(pcp_handler_enter(cache, see_nest, &seen), 0);
+	assert_int_equal(seen, 0);
+	assert_int_equal(handle(0)->nest, 1);
+	handle(0)->nest = 0;
+}
+
+static void
 in_a_section_it_waits_for_the_end(void **state __rte_unused)
 {
 	for (enum section outer = BH; outer <= IRQ; outer++) {
@@ -473,6 +495,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(outside_it_runs_at_once),
+		TEST(in_no_section_yet_it_runs_as_if_outside),
 		TEST(in_a_section_it_waits_for_the_end),
 		TEST(a_section_being_entered_puts_it_off),
 		TEST(in_a_call_it_waits_for_the_end),

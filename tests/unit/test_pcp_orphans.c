@@ -155,7 +155,9 @@ killed_in_the_first_call(void **state __rte_unused)
 	struct pcp *pcp = handle(LCORE);
 
 	pcp->busy = 1;
+	pcp->nest = 1;
 	assert_true(pcp_adopt(pcp));
+	assert_int_equal(pcp->nest, 0);
 
 	void *page = pcp_alloc(pcp);
 
@@ -228,6 +230,8 @@ the_living_are_only_asked(void **state __rte_unused)
 	assert_true(pcp->attention & PCP_ATTENTION_DRAIN);
 	assert_false(pcp->attention & PCP_ATTENTION_CLAIMED);
 	assert_int_equal(pcp_unit_stats().membarriers, 0);
+	/* not again at once: each look costs a system call */
+	assert_true(cache->depot->backoff_until > 0);
 
 	/* and give when they are at it */
 	pcp->owner_pid = pp_self;

@@ -157,6 +157,26 @@ repair_rebuilds_from_descriptors(void **state __rte_unused)
 	destroy_zone(zone);
 }
 
+/* What checks have set aside is no page that was on its way to be free. */
+static void
+repair_leaves_aside_what_was_set_aside(void **state __rte_unused)
+{
+	struct pp_zone *zone = plain_zone(ZONE_PAGES, 9);
+	struct pp_page *page = pp_zone_page(zone, pp_zone_alloc(zone, 0, 0));
+	const pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	page->state = PP_PAGE_BAD;
+	zone->bad_pages = 1;
+	zone->lock.holder = (uint32_t)child;
+	assert_int_equal(stats_of(zone).free, ZONE_PAGES - 1);
+	assert_int_equal(stats_of(zone).repairs, 1);
+	assert_int_equal(page->state, PP_PAGE_BAD);
+	destroy_zone(zone);
+}
+
 /* Whoever returned a block died before it was counted: too few are, for a while, not all but -1. */
 static void
 a_return_may_not_have_been_counted(void **state __rte_unused)
@@ -211,6 +231,7 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kills_lose_nothing_but_what_was_held),
 		cmocka_unit_test(repair_rebuilds_from_descriptors),
+		cmocka_unit_test(repair_leaves_aside_what_was_set_aside),
 		cmocka_unit_test(a_return_may_not_have_been_counted),
 		cmocka_unit_test(living_holder_keeps_the_lock),
 	};
