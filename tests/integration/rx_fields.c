@@ -139,8 +139,8 @@ put_ipv4(const struct kind *kind, uint8_t *l3, struct tuple *tuple)
 	ip->fragment_offset = rte_cpu_to_be_16(kind->wrong == FRAGMENT ? RTE_IPV4_HDR_MF_FLAG : 0);
 	ip->time_to_live = 64;
 	ip->next_proto_id = kind->proto;
-	ip->src_addr = rte_cpu_to_be_32(RTE_IPV4(198, 18, 7, 9));
-	ip->dst_addr = rte_cpu_to_be_32(RTE_IPV4(198, 18, 3, 4));
+	ip->src_addr = rte_cpu_to_be_32(RTE_IPV4(198u, 18, 7, 9));
+	ip->dst_addr = rte_cpu_to_be_32(RTE_IPV4(198u, 18, 3, 4));
 	ip->hdr_checksum = rte_ipv4_cksum(ip) + (kind->wrong == L3_SUM);
 	if (sum != NULL)
 		*sum = rte_ipv4_udptcp_cksum(ip, ip + 1) + (kind->wrong == L4_SUM);
