@@ -97,7 +97,10 @@ magazines_of_the_dead_are_used_on(void **state __rte_unused)
 	struct pcp *pcp = cached_by(dead_pid());
 	const struct pcp_memory *magazines = pcp->magazines;
 
+	/* it was a claimer, too */
+	pp_fetch_or(&pcp->attention, PCP_ATTENTION_CLAIMED | PCP_ATTENTION_DRAIN);
 	assert_true(pcp_adopt(pcp));
+	assert_int_equal(pcp->attention, PCP_ATTENTION_OFFLINE);
 	assert_int_equal(pcp_unit_stats().buried, 1);
 	assert_balance(0, 0);
 

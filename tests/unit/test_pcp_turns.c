@@ -266,7 +266,7 @@ interleave(struct worker *worker, size_t one, size_t other, uint64_t at)
 }
 
 /* Of each deed's steps every so many-th, or what the program is told: 1 takes two minutes. */
-static uint64_t stride = UNIT_ASAN || UNIT_TSAN ? 131 : 47;
+static uint64_t stride = UNIT_TSAN ? 397 : UNIT_ASAN ? 131 : 47;
 
 static void
 all_turns(struct worker *worker, enum place place, const struct pcp_config *config)
