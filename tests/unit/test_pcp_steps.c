@@ -4,6 +4,7 @@
  * callback there. Each test is an interleaving that was, or could be, wrong.
  */
 
+#include <errno.h>
 #include <signal.h>
 
 #include <rte_cycles.h>
@@ -377,6 +378,28 @@ an_lcore_in_a_section_costs_no_membarrier(void **state)
 	pcp_unit_close();
 }
 
+/* What it gets before it fails goes back, and is neither an allocation nor a free. */
+static void
+a_bulk_that_fails_half_way_counts_nothing(void **state)
+{
+	void *bulk[12];
+
+	(void)state;
+	pcp_unit_open(SOME, (struct pcp_config){.batch = 10});
+	lcore_holds(1, 10);
+	give_back(5);
+	pcp_bh_disable(handle(1));
+	const struct pcp_stats before = pcp_unit_stats();
+
+	assert_int_equal(pcp_alloc_bulk(handle(0), bulk, RTE_DIM(bulk)), -ENOMEM);
+	assert_int_equal(pcp_unit_stats().allocs, before.allocs);
+	assert_int_equal(pcp_unit_stats().frees, before.frees);
+	assert_int_equal(pcp_unit_stats().failed, before.failed + 1);
+	pcp_bh_enable(handle(1));
+	pcp_depot_free_bulk(cache, 0, page + 5, SOME - 15);
+	pcp_unit_close();
+}
+
 /* A thread descheduled inside a call: at most one in 50 us. */
 static void
 an_lcore_in_a_call_costs_a_membarrier_now_and_then(void **state)
@@ -452,6 +475,7 @@ main(void)
 		cmocka_unit_test(a_failing_membarrier_takes_nothing),
 		cmocka_unit_test(without_membarrier_bh_becomes_spin),
 		cmocka_unit_test(an_lcore_in_a_section_costs_no_membarrier),
+		cmocka_unit_test(a_bulk_that_fails_half_way_counts_nothing),
 		cmocka_unit_test(an_lcore_in_a_call_costs_a_membarrier_now_and_then),
 		cmocka_unit_test(an_empty_zone_costs_nothing),
 		cmocka_unit_test(inner_entries_ignore_claims),
