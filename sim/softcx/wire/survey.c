@@ -190,7 +190,7 @@ run(void *arg)
 		pthread_mutex_unlock(&survey->lock);
 		look_around(survey);
 		pthread_mutex_lock(&survey->lock);
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += SURVEY_NS;
 		if (until.tv_nsec >= (long)CX_NS_PER_S) {
 			until.tv_nsec -= (long)CX_NS_PER_S;
@@ -223,6 +223,7 @@ struct cx_survey *
 cx_survey_create(const struct softcx_card *card)
 {
 	struct cx_survey *survey = cx_zalloc(sizeof(*survey));
+	pthread_condattr_t monotonic;
 	sigset_t all, before;
 	int err;
 
@@ -230,7 +231,10 @@ cx_survey_create(const struct softcx_card *card)
 		return NULL;
 	survey->card = card;
 	pthread_mutex_init(&survey->lock, NULL);
-	pthread_cond_init(&survey->ends, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&survey->ends, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	err = pthread_create(&survey->thread, NULL, run, survey);

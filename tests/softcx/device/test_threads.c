@@ -412,6 +412,42 @@ starved(void **state)
 	assert_true(found);
 }
 
+static bool set_back; /* the machine's time, by an hour, once it was read */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int
+__wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	const int err = __real_clock_gettime(clock, ts);
+
+	if (clock == CLOCK_REALTIME && __atomic_load_n(&set_back, __ATOMIC_RELAXED))
+		ts->tv_sec += 3600;
+	return err;
+}
+
+/* Threads are looked at as often whatever is done to the time of day. */
+static void
+time_of_day(void **state)
+{
+	const time_t until = time(NULL) + 20;
+	struct cx_survey *survey;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	rig_start(&rig);
+	__atomic_store_n(&set_back, true, __ATOMIC_RELAXED);
+	survey = cx_survey_create(rig.card);
+	assert_non_null(survey);
+	while (cx_survey_count(survey) < 3 && time(NULL) < until)
+		usleep(10000);
+	__atomic_store_n(&set_back, false, __ATOMIC_RELAXED);
+	assert_true(cx_survey_count(survey) >= 3);
+	cx_survey_destroy(survey);
+	rig_end(&rig);
+}
+
 /* ---- memory that goes ---- */
 
 static uint8_t *
@@ -761,6 +797,7 @@ main(void)
 		cmocka_unit_test(one_processor),
 		cmocka_unit_test(lets_the_processor_go),
 		cmocka_unit_test(starved),
+		cmocka_unit_test(time_of_day),
 		{"rx buffer gone, told", rx_buffer_gone, NULL, NULL, &told},
 		{"rx buffer gone, untold", rx_buffer_gone, NULL, NULL, &untold},
 		{"tx buffer gone, told", tx_buffer_gone, NULL, NULL, &told},
