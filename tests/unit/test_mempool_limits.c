@@ -132,6 +132,30 @@ pages_of_any_memory(void **state __rte_unused)
 	rte_mempool_free(mp);
 }
 
+/* Each is a run of its own: their objects lie on different lines all the same. */
+static void
+single_pages_are_staggered(void **state __rte_unused)
+{
+	static char room[8 * PP_PAGE_SIZE] __rte_aligned(PP_PAGE_SIZE);
+	struct pp_mempool_config config = {.page_per_object = true};
+	struct rte_mempool *mp = rte_mempool_create_empty("mp", 8, 1024, 0, 0, SOCKET_ID_ANY, 0);
+	void *object[8];
+
+	assert_non_null(mp);
+	assert_int_equal(rte_mempool_set_ops_byname(mp, PP_MEMPOOL_OPS_NAME, &config), 0);
+	for (unsigned int i = 0; i < RTE_DIM(object); i++)
+		assert_int_equal(rte_mempool_populate_iova(mp, room + i * PP_PAGE_SIZE,
+					 RTE_BAD_IOVA, PP_PAGE_SIZE, NULL, NULL),
+			1);
+	assert_int_equal(rte_mempool_get_bulk(mp, object, RTE_DIM(object)), 0);
+	for (unsigned int i = 0; i < RTE_DIM(object); i++)
+		for (unsigned int k = 0; k < i; k++)
+			assert_int_not_equal((uintptr_t)object[i] % PP_PAGE_SIZE,
+				(uintptr_t)object[k] % PP_PAGE_SIZE);
+	rte_mempool_put_bulk(mp, object, RTE_DIM(object));
+	rte_mempool_free(mp);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -142,6 +166,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(page_pools_by_default),
 		cmocka_unit_test(page_pools_of_a_given_page_size),
 		cmocka_unit_test(pages_of_any_memory),
+		cmocka_unit_test(single_pages_are_staggered),
 	};
 
 	if (!mempool_unit_init(argc, argv))

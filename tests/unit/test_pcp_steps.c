@@ -419,6 +419,13 @@ an_lcore_in_a_call_costs_a_membarrier_now_and_then(void **state)
 	assert_true(membarriers <= intervals + 1);
 	assert_true(membarriers < 2000);
 	assert_int_equal(pcp_unit_stats().membarriers, membarriers);
+	/* and until then not so much as a look at all caches */
+	cache->depot->backoff_until = UINT64_MAX;
+	const uint64_t reclaims = pcp_unit_stats().reclaims;
+
+	assert_null(pcp_alloc(handle(0)));
+	assert_int_equal(pcp_unit_stats().reclaims, reclaims);
+	cache->depot->backoff_until = 0;
 	pp_store_release(&handle(1)->busy, 0);
 	page[SOME - 10] = pcp_alloc(handle(0));
 	assert_non_null(page[SOME - 10]);
