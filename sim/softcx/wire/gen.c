@@ -371,7 +371,10 @@ change_state(struct softcx_port *port, struct cx_gen *gen)
 		gen->state = CX_GEN_DOWN;
 		return 0;
 	}
-	if (gen->state == CX_GEN_DOWN) {
+	if (gen->state == CX_GEN_DOWN && gen->settled == port->steering) {
+		/* all queues had failed, and the flows are as they were */
+		gen->state = CX_GEN_UP;
+	} else if (gen->state == CX_GEN_DOWN) {
 		gen->state = gen->probe ? CX_GEN_PROBE : CX_GEN_UP;
 		n = gen->probe ? send_probe(port, gen) : 0;
 	} else if (gen->probe_failed) {
@@ -382,6 +385,7 @@ change_state(struct softcx_port *port, struct cx_gen *gen)
 		gen->state = CX_GEN_UP;
 	}
 	if (gen->state == CX_GEN_UP) {
+		gen->settled = port->steering;
 		gen->up += gen->last - gen->since;
 		gen->since = gen->last = port->now;
 	}

@@ -42,7 +42,8 @@ struct cx_gen {
 	uint32_t steering; /* port's, when the probe was sent */
 	bool taken;        /* the probe, when threads had been surveyed so often */
 	uint32_t surveys;
-	uint64_t left; /* frames; UINT64_MAX: no end */
+	uint32_t settled; /* steering's, since a probe went through */
+	uint64_t left;    /* frames; UINT64_MAX: no end */
 	struct cx_pace due;
 	uint64_t patience;        /* cycles that a frame may be late */
 	uint64_t most_late;       /* cycles that the loop was behind */
