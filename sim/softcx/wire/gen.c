@@ -371,17 +371,15 @@ change_state(struct softcx_port *port, struct cx_gen *gen)
 		gen->state = CX_GEN_DOWN;
 		return 0;
 	}
-	if (gen->state == CX_GEN_DOWN && gen->settled == port->steering) {
-		/* all queues had failed, and the flows are as they were */
-		gen->state = CX_GEN_UP;
-	} else if (gen->state == CX_GEN_DOWN) {
+	/* no new probe when all queues had failed, and the flows are as they were */
+	if (gen->state == CX_GEN_DOWN && gen->settled != port->steering) {
 		gen->state = gen->probe ? CX_GEN_PROBE : CX_GEN_UP;
 		n = gen->probe ? send_probe(port, gen) : 0;
 	} else if (gen->probe_failed) {
 		/* software was not done with its flows; again when they have changed */
 		if (port->steering != gen->steering)
 			n = send_probe(port, gen);
-	} else if (all_taken(port) && is_watched(port, gen)) {
+	} else if (gen->state == CX_GEN_DOWN || (all_taken(port) && is_watched(port, gen))) {
 		gen->state = CX_GEN_UP;
 	}
 	if (gen->state == CX_GEN_UP) {
