@@ -11,7 +11,8 @@ null=("${eal[@]}" --vdev net_null0 --vdev net_null1)
 for pool in pages pagepool ring_mp_mc stack lf_stack; do
 	modes=(io mac macswap rxonly txonly)
 	case $pool in
-	*stack) modes=(mac) ;; # as ring_mp_mc, to us
+	pagepool) modes=(mac txonly) ;; # page caches, as pages
+	*stack) modes=(mac) ;;           # as ring_mp_mc, to us
 	esac
 	for mode in "${modes[@]}"; do
 		run_bench "${null[@]}" -- --pool "$pool" --mode "$mode" --duration 1
@@ -76,7 +77,7 @@ run_bench "${eal_args[@]}" --vdev net_null0 --vdev net_null1 -- --duration 1
 is 'the main lcore does not poll' '[.config.streams[].main] == [false, false]'
 
 # A second lcore that wants buffers of the same pool. Past the caches it meets the zone's lock.
-for pool in pages/bh pages/bypass pagepool/bypass pagepool/preempt ring_mp_mc; do
+for pool in pages/bypass pagepool/preempt ring_mp_mc; do
 	options=(--pool "${pool%/*}")
 	[[ $pool != */* ]] || options+=(--pcp "${pool#*/}")
 	run_bench "${eal[@]}" --vdev net_null0 -- "${options[@]}" --contend 512 --yield --duration 1
