@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <endian.h>
+#include <sched.h>
 
 #include "device/packet.h"
 #include "rig.h"
@@ -439,4 +440,43 @@ rig_udp(uint8_t *frame, uint32_t src, uint32_t dst, uint16_t sport, uint16_t dpo
 	memcpy(frame + 38, &lengths[1], 2);
 	cx_packet_offload(frame, len, len, MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM);
 	return len;
+}
+
+/* ---- the device on its thread ---- */
+
+void
+rig_start_thread(struct rig *rig, enum softcx_wire wire)
+{
+	rig_init(rig);
+	rig->config.stepped = false;
+	rig->config.wire = wire;
+	rig->config.rate = 1000000000;
+	rig->config.streams = 8;
+	rig_start(rig);
+}
+
+unsigned int
+rig_take(struct rig *rig, struct rig_rx *rx)
+{
+	unsigned int n = 0;
+
+	while (n < 32 && rig_poll(&rx->cq) != NULL)
+		n++;
+	if (n > 0) {
+		rig_cq_ack(&rx->cq);
+		rig_rq_post(rig, &rx->rq, n);
+	}
+	return n;
+}
+
+void
+rig_take_many(struct rig *rig, struct rig_rx *rx, unsigned int n)
+{
+	while (n > 0) {
+		const unsigned int got = rig_take(rig, rx);
+
+		if (got == 0)
+			sched_yield();
+		n -= got < n ? got : n;
+	}
 }

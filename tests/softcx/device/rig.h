@@ -38,6 +38,9 @@ struct rig {
 /* No card yet: change rig.config before rig_start(). Frames of 64 bytes, unpaced, wire sink. */
 void rig_init(struct rig *rig);
 void rig_start(struct rig *rig);
+
+/* Both, and the device has a thread of its own: 1 Gbit/s, 8 streams. */
+void rig_start_thread(struct rig *rig, enum softcx_wire wire);
 void rig_end(struct rig *rig);
 
 /* A region in RIG_PD; its key. */
@@ -133,3 +136,7 @@ void rig_rx_destroy(struct rig *rig, struct rig_rx *rx);
 /* An Ethernet frame with IPv4 and UDP, checksums right; its length. */
 uint32_t rig_udp(
 	uint8_t *frame, uint32_t src, uint32_t dst, uint16_t sport, uint16_t dport, uint32_t len);
+
+/* As software does: take what came, and give the buffers back. rig_take(): how many there were. */
+unsigned int rig_take(struct rig *rig, struct rig_rx *rx);
+void rig_take_many(struct rig *rig, struct rig_rx *rx, unsigned int n);
